@@ -6,6 +6,7 @@
 
 #include "link/gidtab.h"
 #include "link/region.h"
+#include <stdbool.h>
 
 struct wf_fabric;
 

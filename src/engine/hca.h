@@ -60,6 +60,34 @@ int wf_hca_query_pkey(struct wf_hca *hca, uint8_t port, uint32_t index, uint16_t
 uint64_t wf_hca_node_guid(struct wf_hca *hca);
 uint64_t wf_hca_clock(struct wf_hca *hca); // the device clock, nanoseconds (1 GHz)
 
+// ---- management datagrams and timers: what cm/ needs (engine/mad.c)
+// -------------------------------
+
+struct wf_mad; // link/fabric.h
+
+// The one receiver of CM datagrams for this process. fn runs under the lock: it copies the datagram
+// and defers. fn NULL: datagrams are dropped again.
+void wf_hca_set_mad_handler(struct wf_hca *hca, void (*fn)(void *arg, const struct wf_mad *mad),
+                            void *arg);
+// As wf_fabric_send_mad(), _listen(), _unlisten(), _set_will(), under the lock.
+int wf_hca_send_mad(struct wf_hca *hca, const union ibv_gid *dgid, uint32_t sgid_index,
+                    const uint8_t mad[256]);
+int wf_hca_cm_listen(struct wf_hca *hca, uint64_t service_id, uint64_t mask);
+void wf_hca_cm_unlisten(struct wf_hca *hca, uint64_t service_id, uint64_t mask);
+int wf_hca_set_will(struct wf_hca *hca, uint32_t id, const union ibv_gid *dgid, uint32_t sgid_index,
+                    const uint8_t *mad);
+uint32_t wf_hca_slot(struct wf_hca *hca); // of this process: top 8 bits of QPNs and CM ids
+
+// Call work->fn once, at or soon after `deadline` (wf_clock_ns()), as wf_hca_defer() would. Setting
+// a timer that is set moves it; WF_NEVER takes it back, but a work that has been queued already
+// still runs. Meant for a handful of timers, not for one per connection.
+struct wf_hca_timer {
+    struct wf_work work;
+    struct wf_hca_timer *next;
+    uint64_t deadline; // WF_NEVER: not set
+};
+void wf_hca_set_timer(struct wf_hca *hca, struct wf_hca_timer *timer, uint64_t deadline);
+
 // ---- contexts -----------------------------------------------------------------------------------
 
 // An open device. Objects belong to the context that made them; a context's asynchronous events are

@@ -38,6 +38,7 @@ void wf_fabric_gids(const struct wf_fabric *f, struct wf_gid_table *out);
 // A peer process on the same host, mapped.
 struct wf_peer {
     uint32_t slot;
+    uint32_t self; // our own slot
     uint64_t generation;
     int32_t pid;
     int doorbell;

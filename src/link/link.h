@@ -60,7 +60,14 @@ int wf_udp_link_create(int fd4, int fd6, struct wf_link **out);
 // Rings in shared memory to the peers of `f`.
 int wf_shm_link_create(struct wf_fabric *f, struct wf_link **out);
 
-// Packets to QPs of this engine.
+// Largest payload of one packet to this peer now. It grows once both sides know that the receiver
+// may copy from the sender, so ask for each packet. Packets of UC and UD carry at most
+// WF_SHM_COPY_MAX whatever this says: nobody would keep their payload for the receiver.
+#define WF_SHM_COPY_MAX 8192u
+uint32_t wf_shm_max_payload(struct wf_link *l, const struct wf_peer *peer);
+
+// Packets to QPs of this engine. Payload is taken by reference until it is delivered: poll until 0
+// before the sender's buffers can change.
 int wf_loop_link_create(struct wf_link **out);
 
 #endif

@@ -38,16 +38,43 @@ struct wf_cell {
 _Static_assert(sizeof(struct wf_cell) == 64, "one cell a cache line");
 
 enum wf_cell_kind {
-    WF_CELL_HERE = 0,   // payload in data[]
+    WF_CELL_HERE = 0,   // RETH (WRITE, READ), then payload in data[]; P_Key 0xffff, no datagrams
     WF_CELL_AREA = 1,   // extension headers (struct wf_cell_ext) and payload in the payload area
     WF_CELL_REMOTE = 2, // struct wf_cell_ext and an iovec list in the payload area
 };
 
-// One-way ring from slot i into this process; written by slot i except `consumed`.
+// What does not fit a cell: extension headers, partition, and for datagrams the network header.
+struct wf_cell_ext {
+    uint64_t va;
+    uint32_t rkey;
+    uint32_t dma_len;
+    uint64_t swap_add;
+    uint64_t compare;
+    uint64_t atomic_orig;
+    uint32_t feth;
+    uint32_t qkey;
+    uint32_t xrc_srqn;
+    uint32_t flow_label;
+    uint16_t pkey;
+    uint8_t tclass;
+    uint8_t hop_limit;
+    uint32_t ifindex;
+    uint8_t sgid[16];
+    uint8_t dgid[16];
+};
+_Static_assert(sizeof(struct wf_cell_ext) == 96, "the same for every compiler");
+
+// One-way ring from slot i into this process. The first line and the cells are written by slot i,
+// the second line by the owner of the region. The sender says where it can be probed, so that the
+// receiver finds out without asking weftd whether it may copy from the sender.
 struct wf_ring {
     _Alignas(64) _Atomic uint64_t generation; // sender's generation; a new one restarts the ring
-    _Alignas(64) _Atomic uint64_t consumed;   // generation << 32 | cells taken, by the receiver
-    _Atomic uint64_t area_consumed;           // likewise for bytes of the payload area
+    uint64_t probe_addr;
+    uint64_t probe_value;
+    int32_t pid;
+    _Alignas(64) _Atomic uint64_t consumed; // generation << 32 | cells taken
+    _Atomic uint64_t area_consumed;         // likewise for bytes of the payload area
+    _Atomic uint32_t remote_ok; // low half of the generation that WF_CELL_REMOTE is allowed for
     _Alignas(64) struct wf_cell cells[WF_RING_CELLS];
     uint8_t area[WF_RING_BYTES];
 };

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The `weft` tool: one table of subcommands (main.c), one small file for each.
+#ifndef WF_CLI_CLI_H
+#define WF_CLI_CLI_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+// Exit status of weft itself, as a shell has them: the program's own status is passed through.
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_USAGE = 2,
+    CLI_CANNOT = 126,    // the program is there and cannot be run with Weft
+    CLI_NOT_FOUND = 127, // the program is not there
+};
+
+// A subcommand. argv[0] is its name; getopt's state is fresh.
+struct cli_command {
+    const char *name;
+    const char *summary; // one line of `weft --help`
+    int (*main)(int argc, char **argv);
+};
+
+int cli_run(int argc, char **argv);
+int cli_version(int argc, char **argv);
+
+// "weft COMMAND: ..." on standard error, and `status`.
+int cli_fail(int status, const char *command, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// The folder with libibverbs.so.1 of this installation or build tree, found from the place of the
+// running binary, or WEFT_LIBDIR. 0, or -ENOENT: `dir` then says where it should have been.
+int cli_libdir(char dir[PATH_MAX]);
+
+// Why a program cannot use Weft.
+enum cli_program_fault {
+    CLI_PROGRAM_OK,
+    CLI_PROGRAM_MISSING,
+    CLI_PROGRAM_NOT_EXECUTABLE,
+    CLI_PROGRAM_STATIC,
+    CLI_PROGRAM_OTHER_MACHINE,
+    CLI_PROGRAM_PRIVILEGED,
+};
+
+// Where execvp() would find `name`, and whether the loader will take our libraries there; for a
+// script, its interpreter is judged. `detail` is text for the message.
+enum cli_program_fault cli_program_check(const char *name, char path[PATH_MAX],
+                                         char detail[PATH_MAX]);
+
+#endif

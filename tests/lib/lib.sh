@@ -34,7 +34,10 @@ isolate() {
     if [ "${WEFT_ISOLATED:-}" != 1 ]; then
         local flags=(--net --mount --pid --fork --kill-child --mount-proc)
         [ "$(id -u)" = 0 ] && unshare "${flags[@]}" true 2>/dev/null || flags+=(--map-root-user)
-        unshare "${flags[@]}" true 2>/dev/null || skip "the kernel refuses namespaces (unshare)"
+        unshare "${flags[@]}" true 2>/dev/null || {
+            skip "the kernel refuses namespaces (unshare)"
+            return
+        }
         WEFT_ISOLATED=1 exec unshare "${flags[@]}" "$BASH" "$0" "$@"
     fi
     mount -t tmpfs tmpfs /run
@@ -99,8 +102,7 @@ run() {
     run_on - "$@"
 }
 
-# two_hosts MTU: namespaces A and B joined by a veth pair: 10.98.0.1 and .2, fd00:98::1 and ::2, each
-# packet on it as on a wire.
+# two_hosts MTU: namespaces A and B joined by a veth pair: 10.98.0.1 and .2, fd00:98::1 and ::2.
 two_hosts() {
     local h n=1
     ip netns add A
@@ -113,11 +115,18 @@ two_hosts() {
         on $h ip addr add 10.98.0.$n/24 dev eth1
         on $h ip addr add fd00:98::$n/64 dev eth1 nodad
         on $h ip link set eth1 up
-        on $h ethtool -K eth1 tx off gso off gro off tx-udp-segmentation off >/dev/null 2>&1 || true
         n=$((n + 1))
     done
     for h in A B; do
         wait_addresses $h eth1
+    done
+}
+
+# Each packet on the link of two_hosts by itself, as on a wire: what a capture should show.
+no_offloads() {
+    local h
+    for h in A B; do
+        on $h ethtool -K eth1 tx off gso off gro off tx-udp-segmentation off >/dev/null 2>&1 || true
     done
 }
 

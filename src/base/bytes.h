@@ -4,6 +4,7 @@
 #ifndef WF_BASE_BYTES_H
 #define WF_BASE_BYTES_H
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,14 +57,14 @@ static inline const uint8_t *wf_get_raw(struct wf_reader *r, size_t n)
     return p;
 }
 
-// n-byte big-endian number, n <= 8.
+// n-byte big-endian number, 1 <= n <= 8.
 static inline uint64_t wf_get_be(struct wf_reader *r, size_t n)
 {
     const uint8_t *p = wf_get_raw(r, n);
-    uint64_t v = 0;
-    for (size_t i = 0; p && i < n; i++)
-        v = v << 8 | p[i];
-    return v;
+    uint64_t be = 0;
+    if (p)
+        memcpy(&be, p, n);
+    return be64toh(be) >> (64 - 8 * n);
 }
 
 static inline uint8_t wf_get_u8(struct wf_reader *r)
@@ -121,8 +122,9 @@ static inline uint8_t *wf_put_raw(struct wf_writer *w, size_t n)
 static inline void wf_put_be(struct wf_writer *w, size_t n, uint64_t v)
 {
     uint8_t *p = wf_put_raw(w, n);
-    for (size_t i = n; p && i-- > 0; v >>= 8)
-        p[i] = (uint8_t)v;
+    uint64_t be = htobe64(v << (64 - 8 * n));
+    if (p)
+        memcpy(p, &be, n);
 }
 
 static inline void wf_put_u8(struct wf_writer *w, uint8_t v)

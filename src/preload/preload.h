@@ -2,8 +2,8 @@
 // libweft-preload.so shows programs the files and device nodes that the kernel would show for an
 // RDMA device. Three tables say what there is; a face that needs more adds a row:
 //   preload_nodes[] (nodes.c)  device nodes that a function of ours opens, e.g. rdma_cm's
-//   preload_roots[] (paths.c)  path prefixes that are looked up in the private tree instead
-//   tree_*.c                   what the private tree holds
+//   roots[] (paths.c)          path prefixes that are looked up in the private tree instead
+//   tree_fill.c                what the private tree holds
 // The library is loaded into every child of `weft run`, most of which never touch RDMA: so it does
 // nothing until one of these paths is named, needs no other library, and checks two bytes of every
 // other path.
@@ -35,11 +35,21 @@ const char *preload_redirect(const char *path, char buf[PATH_MAX]);
 void preload_unredirect(char *path);
 
 // Folder of the private tree, made on first call; "" when there is nowhere to put it. Inside, paths
-// stand as they would from "/".
+// stand as they would from "/". At most once a second it is brought up to date.
 const char *preload_tree(void);
 
-// Fill the tree at `root`, or bring it up to date. Called at most once a second.
+// The same without making or refreshing it.
+const char *preload_tree_peek(void);
+
+// Fill the tree at `root`, or bring it up to date (tree_fill.c).
 void preload_tree_fill(const char *root);
+
+// Write a file of the tree, with the folders above it; a link likewise. A reader sees the old or
+// the new text, never half of it. Names are formats' results and must not leave the tree.
+void preload_tree_file(const char *root, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void preload_tree_link(const char *root, const char *name, const char *target);
+void preload_tree_remove(const char *root, const char *name);
 
 // The next definition of a function behind this library (dlsym RTLD_NEXT).
 void *preload_next(const char *name);

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The layout of the RFC's structures, pinned: sizes and offsets are part of the binary interface.
+#include "iba/ibverbs.h"
+
+#define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #type "." #field)
+#define SIZE(type, size)        _Static_assert(sizeof(type) == (size), #type)
+
+SIZE(IB_GID, 16);
+AT(IB_GID, Raw, 0);
+AT(IB_GID, Unicast.Prefix, 0);
+AT(IB_GID, Unicast.InterfaceId, 8);
+AT(IB_GID, Multicast.Header, 0);
+AT(IB_GID, Multicast.RawGroupId, 2);
+
+SIZE(IB_GRH, 40);
+AT(IB_GRH, VerClassFlow, 0);
+AT(IB_GRH, PayloadLength, 4);
+AT(IB_GRH, NextHdr, 6);
+AT(IB_GRH, HopLimit, 7);
+AT(IB_GRH, SGid, 8);
+AT(IB_GRH, DGid, 24);
+
+SIZE(IB_PORT_ATTR, 88);
+AT(IB_PORT_ATTR, Size, 0);
+AT(IB_PORT_ATTR, CapabilitiesFlags, 4);
+AT(IB_PORT_ATTR, PortGuid, 8);
+AT(IB_PORT_ATTR, LinkState, 16);
+AT(IB_PORT_ATTR, LinkWidth, 20);
+AT(IB_PORT_ATTR, LinkSpeed, 24);
+AT(IB_PORT_ATTR, LinkWidthSup, 28);
+AT(IB_PORT_ATTR, LinkSpeedSup, 32);
+AT(IB_PORT_ATTR, LinkWidthEnabled, 36);
+AT(IB_PORT_ATTR, LinkSpeedEnabled, 40);
+AT(IB_PORT_ATTR, Mtu, 44);
+AT(IB_PORT_ATTR, MaxMsgSize, 48);
+AT(IB_PORT_ATTR, NumGids, 56);
+AT(IB_PORT_ATTR, NumPkeys, 58);
+AT(IB_PORT_ATTR, NextPortAttrOffset, 60);
+AT(IB_PORT_ATTR, GidTblOffset, 64);
+AT(IB_PORT_ATTR, PkeyTblOffset, 68);
+AT(IB_PORT_ATTR, PkeyViolations, 72);
+AT(IB_PORT_ATTR, QkeyViolations, 74);
+AT(IB_PORT_ATTR, BaseLid, 76);
+AT(IB_PORT_ATTR, SmLid, 78);
+AT(IB_PORT_ATTR, MaxVls, 80);
+AT(IB_PORT_ATTR, Lmc, 82);
+AT(IB_PORT_ATTR, PortNum, 83);
+AT(IB_PORT_ATTR, InitTypeReply, 84);
+AT(IB_PORT_ATTR, SubnetTimeout, 85);
+AT(IB_PORT_ATTR, SmSvcLvl, 86);
+
+SIZE(IB_CA_ATTR, 136);
+AT(IB_CA_ATTR, Size, 0);
+AT(IB_CA_ATTR, VendorId, 4);
+AT(IB_CA_ATTR, DeviceId, 8);
+AT(IB_CA_ATTR, DeviceRev, 10);
+AT(IB_CA_ATTR, DriverVersion, 12);
+AT(IB_CA_ATTR, FwVersion, 16);
+AT(IB_CA_ATTR, CaGuid, 24);
+AT(IB_CA_ATTR, SystemImageGuid, 32);
+AT(IB_CA_ATTR, PortAttrOffset, 40);
+AT(IB_CA_ATTR, NumPorts, 44);
+AT(IB_CA_ATTR, MaxQpReadAtomic, 45);
+AT(IB_CA_ATTR, MaxReadAtomic, 46);
+AT(IB_CA_ATTR, MaxQpInitReadAtomic, 47);
+AT(IB_CA_ATTR, PageSizeSupport, 48);
+AT(IB_CA_ATTR, CapabilitiesFlags, 56);
+AT(IB_CA_ATTR, AtomicCap, 60);
+AT(IB_CA_ATTR, MaxQp, 64);
+AT(IB_CA_ATTR, MaxQpWr, 68);
+AT(IB_CA_ATTR, MaxQpSge, 72);
+AT(IB_CA_ATTR, MaxCq, 76);
+AT(IB_CA_ATTR, MaxCqe, 80);
+AT(IB_CA_ATTR, MaxPd, 84);
+AT(IB_CA_ATTR, MaxAh, 88);
+AT(IB_CA_ATTR, MaxMr, 92);
+AT(IB_CA_ATTR, MaxMrSize, 96);
+AT(IB_CA_ATTR, MaxMw, 104);
+AT(IB_CA_ATTR, MaxMcastGrp, 108);
+AT(IB_CA_ATTR, MaxMcastQp, 112);
+AT(IB_CA_ATTR, MaxMcastQpPerGrp, 116);
+AT(IB_CA_ATTR, MaxSrq, 120);
+AT(IB_CA_ATTR, MaxSrqWr, 124);
+AT(IB_CA_ATTR, MaxSrqSge, 128);
+AT(IB_CA_ATTR, MaxPKeys, 132);
+AT(IB_CA_ATTR, LocalAckDelay, 134);
+
+SIZE(IB_MODIFY_CA, 72);
+AT(IB_MODIFY_CA, SystemImageGuid, 0);
+AT(IB_MODIFY_CA, NodeDesc, 8);
+
+SIZE(IB_MODIFY_PORT, 16);
+AT(IB_MODIFY_PORT, SetCapabilites, 0);
+AT(IB_MODIFY_PORT, ClearCapabilites, 4);
+AT(IB_MODIFY_PORT, InitTypeReply, 8);
+
+SIZE(IB_WC, 56);
+AT(IB_WC, hQp, 0);
+AT(IB_WC, WrId, 8);
+AT(IB_WC, Status, 16);
+AT(IB_WC, Type, 20);
+AT(IB_WC, VendorError, 24);
+AT(IB_WC, Length, 28);
+AT(IB_WC, Flags, 32);
+AT(IB_WC, ImmediateData, 36);
+AT(IB_WC, Ud.RemoteQp, 40);
+AT(IB_WC, Ud.RemoteLid, 44);
+AT(IB_WC, Ud.PkeyIndex, 46);
+AT(IB_WC, Ud.RemoteSl, 48);
+AT(IB_WC, Ud.PathBits, 49);
+
+SIZE(IB_SGE, 16);
+AT(IB_SGE, Address, 0);
+AT(IB_SGE, Length, 8);
+AT(IB_SGE, LKey, 12);
+
+SIZE(IB_SEND_WR, 72);
+AT(IB_SEND_WR, pNext, 0);
+AT(IB_SEND_WR, WrId, 8);
+AT(IB_SEND_WR, Type, 16);
+AT(IB_SEND_WR, Flags, 20);
+AT(IB_SEND_WR, ImmediateData, 24);
+AT(IB_SEND_WR, u, 32);
+AT(IB_SEND_WR, u.Ud.pAh, 32);
+AT(IB_SEND_WR, u.Ud.RemoteQpn, 40);
+AT(IB_SEND_WR, u.Ud.RemoteQkey, 44);
+AT(IB_SEND_WR, u.Ud.PKeyIndex, 48);
+AT(IB_SEND_WR, u.Rdma.Address, 32);
+AT(IB_SEND_WR, u.Rdma.RKey, 40);
+AT(IB_SEND_WR, u.CompareExchange.Address, 32);
+AT(IB_SEND_WR, u.CompareExchange.Exchange, 40);
+AT(IB_SEND_WR, u.CompareExchange.Comparand, 48);
+AT(IB_SEND_WR, u.CompareExchange.RKey, 56);
+AT(IB_SEND_WR, u.ExchangeAdd.Address, 32);
+AT(IB_SEND_WR, u.ExchangeAdd.Value, 40);
+AT(IB_SEND_WR, u.ExchangeAdd.RKey, 48);
+AT(IB_SEND_WR, SgeCount, 64);
+AT(IB_SEND_WR, Sge, 72);
+
+SIZE(IB_RECV_WR, 24);
+AT(IB_RECV_WR, pNext, 0);
+AT(IB_RECV_WR, WrId, 8);
+AT(IB_RECV_WR, SgeCount, 16);
+AT(IB_RECV_WR, Sge, 24);
+
+SIZE(IB_BIND_WR, 40);
+AT(IB_BIND_WR, WrId, 0);
+AT(IB_BIND_WR, pMr, 8);
+AT(IB_BIND_WR, Flags, 16);
+AT(IB_BIND_WR, AccessMask, 20);
+AT(IB_BIND_WR, Addr, 24);
+AT(IB_BIND_WR, Length, 32);
+
+SIZE(IB_AH_ATTR, 56);
+AT(IB_AH_ATTR, PortNumber, 0);
+AT(IB_AH_ATTR, SvcLvl, 1);
+AT(IB_AH_ATTR, DLid, 2);
+AT(IB_AH_ATTR, Flags, 4);
+AT(IB_AH_ATTR, Grh, 8);
+AT(IB_AH_ATTR, StaticRate, 48);
+AT(IB_AH_ATTR, PathBits, 49);
+
+SIZE(IB_QP_CREATE, 56);
+AT(IB_QP_CREATE, Type, 0);
+AT(IB_QP_CREATE, SqDepth, 4);
+AT(IB_QP_CREATE, RqDepth, 8);
+AT(IB_QP_CREATE, SqSge, 12);
+AT(IB_QP_CREATE, RqSge, 16);
+AT(IB_QP_CREATE, SqMaxInline, 20);
+AT(IB_QP_CREATE, pSendCq, 24);
+AT(IB_QP_CREATE, pRecvCq, 32);
+AT(IB_QP_CREATE, pSrq, 40);
+AT(IB_QP_CREATE, SqSignaled, 48);
+
+SIZE(IB_QP_MODIFY, 168);
+AT(IB_QP_MODIFY, ReqState, 0);
+AT(IB_QP_MODIFY, state, 8);
+AT(IB_QP_MODIFY, state.Init.PrimaryPort, 8);
+AT(IB_QP_MODIFY, state.Init.Qkey, 12);
+AT(IB_QP_MODIFY, state.Init.PkeyIndex, 16);
+AT(IB_QP_MODIFY, state.Init.AccessMask, 20);
+AT(IB_QP_MODIFY, state.rtr.RqPsn, 8);
+AT(IB_QP_MODIFY, state.rtr.DestQp, 12);
+AT(IB_QP_MODIFY, state.rtr.PrimaryAh, 16);
+AT(IB_QP_MODIFY, state.rtr.RespRes, 72);
+AT(IB_QP_MODIFY, state.rtr.RnrNakTimeout, 73);
+AT(IB_QP_MODIFY, state.rtr.Opts, 76);
+AT(IB_QP_MODIFY, state.rtr.AlternateAh, 80);
+AT(IB_QP_MODIFY, state.rtr.Qkey, 136);
+AT(IB_QP_MODIFY, state.rtr.PkeyIndex, 140);
+AT(IB_QP_MODIFY, state.rtr.AccessMask, 144);
+AT(IB_QP_MODIFY, state.rtr.SqDepth, 148);
+AT(IB_QP_MODIFY, state.rtr.RqDepth, 152);
+AT(IB_QP_MODIFY, state.rts.SqPsn, 8);
+AT(IB_QP_MODIFY, state.rts.RetryCnt, 12);
+AT(IB_QP_MODIFY, state.rts.RnrRetryCnt, 13);
+AT(IB_QP_MODIFY, state.rts.LocalAckTimeout, 14);
+AT(IB_QP_MODIFY, state.rts.InitDepth, 15);
+AT(IB_QP_MODIFY, state.rts.Opts, 16);
+AT(IB_QP_MODIFY, state.rts.RnrNakTimeout, 20);
+AT(IB_QP_MODIFY, state.rts.CurrentState, 24);
+AT(IB_QP_MODIFY, state.rts.Qkey, 28);
+AT(IB_QP_MODIFY, state.rts.AccessMask, 32);
+AT(IB_QP_MODIFY, state.rts.RespRes, 36);
+AT(IB_QP_MODIFY, state.rts.PrimaryAh, 40);
+AT(IB_QP_MODIFY, state.rts.AlternateAh, 96);
+AT(IB_QP_MODIFY, state.rts.SqDepth, 152);
+AT(IB_QP_MODIFY, state.rts.RqDepth, 156);
+AT(IB_QP_MODIFY, state.rts.ApmState, 160);
+AT(IB_QP_MODIFY, state.rts.PrimaryPort, 164);
+AT(IB_QP_MODIFY, state.rts.PkeyIndex, 166);
+AT(IB_QP_MODIFY, state.sqd.SqdEvent, 8);
+
+SIZE(IB_QP_ATTR, 160);
+AT(IB_QP_ATTR, AccessMask, 0);
+AT(IB_QP_ATTR, PkeyIndex, 4);
+AT(IB_QP_ATTR, InitDepth, 6);
+AT(IB_QP_ATTR, RespRes, 7);
+AT(IB_QP_ATTR, SqSignaled, 8);
+AT(IB_QP_ATTR, State, 12);
+AT(IB_QP_ATTR, DestQpNum, 16);
+AT(IB_QP_ATTR, Qkey, 20);
+AT(IB_QP_ATTR, SqPsn, 24);
+AT(IB_QP_ATTR, RqPsn, 28);
+AT(IB_QP_ATTR, primary_port, 32);
+AT(IB_QP_ATTR, alternate_port, 33);
+AT(IB_QP_ATTR, PrimaryAh, 40);
+AT(IB_QP_ATTR, AlternateAh, 96);
+AT(IB_QP_ATTR, ApmState, 152);
+
+SIZE(CI_UDATA, 32);
+AT(CI_UDATA, pInputBuffer, 0);
+AT(CI_UDATA, pOutputBuffer, 8);
+AT(CI_UDATA, InputSize, 16);
+AT(CI_UDATA, OutputSize, 24);
+
+SIZE(IB_CA, 16);
+AT(IB_CA, Context, 0);
+AT(IB_CA, nRef, 8);
+
+SIZE(IB_CQ, 32);
+AT(IB_CQ, pCa, 0);
+AT(IB_CQ, NumCqes, 8);
+AT(IB_CQ, Context, 16);
+AT(IB_CQ, nRef, 24);
+
+SIZE(IB_PD, 16);
+AT(IB_PD, pCa, 0);
+AT(IB_PD, nRef, 8);
+
+SIZE(IB_AH, 8);
+AT(IB_AH, pPd, 0);
+
+SIZE(IB_SRQ, 16);
+AT(IB_SRQ, pPd, 0);
+AT(IB_SRQ, Context, 8);
+
+SIZE(IB_QP, 72);
+AT(IB_QP, pPd, 0);
+AT(IB_QP, Context, 8);
+AT(IB_QP, pSendCq, 16);
+AT(IB_QP, pRecvCq, 24);
+AT(IB_QP, pSrq, 32);
+AT(IB_QP, Type, 40);
+AT(IB_QP, Qpn, 44);
+AT(IB_QP, SqDepth, 48);
+AT(IB_QP, RqDepth, 52);
+AT(IB_QP, SqSge, 56);
+AT(IB_QP, RqSge, 60);
+AT(IB_QP, SqMaxInline, 64);
+
+SIZE(IB_MR, 72);
+AT(IB_MR, pPd, 0);
+AT(IB_MR, pLocalStart, 8);
+AT(IB_MR, pLocalEnd, 16);
+AT(IB_MR, pRemoteStart, 24);
+AT(IB_MR, pRemoteEnd, 32);
+AT(IB_MR, AccessMask, 40);
+AT(IB_MR, LKey, 44);
+AT(IB_MR, RKey, 48);
+AT(IB_MR, pMdlList, 56);
+AT(IB_MR, IoVa, 56);
+AT(IB_MR, nRef, 64);
+
+SIZE(IB_MW, 16);
+AT(IB_MW, pPd, 0);
+AT(IB_MW, RKey, 8);
+
+SIZE(MDL, 48);
+AT(MDL, Next, 0);
+AT(MDL, Size, 8);
+AT(MDL, MdlFlags, 10);
+AT(MDL, Process, 16);
+AT(MDL, MappedSystemVa, 24);
+AT(MDL, StartVa, 32);
+AT(MDL, ByteCount, 40);
+AT(MDL, ByteOffset, 44);
+
+SIZE(SCATTER_GATHER_LIST, 16);
+AT(SCATTER_GATHER_LIST, NumberOfElements, 0);
+AT(SCATTER_GATHER_LIST, Reserved, 8);
+AT(SCATTER_GATHER_LIST, Elements, 16);
+
+SIZE(SCATTER_GATHER_ELEMENT, 24);
+AT(SCATTER_GATHER_ELEMENT, Address, 0);
+AT(SCATTER_GATHER_ELEMENT, Length, 8);
+AT(SCATTER_GATHER_ELEMENT, Reserved, 16);
+
+SIZE(IB_VERBS_INTERFACE_STANDARD, 392);
+AT(IB_VERBS_INTERFACE_STANDARD, Size, 0);
+AT(IB_VERBS_INTERFACE_STANDARD, Version, 2);
+AT(IB_VERBS_INTERFACE_STANDARD, Context, 8);
+AT(IB_VERBS_INTERFACE_STANDARD, InterfaceReference, 16);
+AT(IB_VERBS_INTERFACE_STANDARD, InterfaceDereference, 24);
+AT(IB_VERBS_INTERFACE_STANDARD, NodeGuid, 32);
+AT(IB_VERBS_INTERFACE_STANDARD, VendorId, 40);
+AT(IB_VERBS_INTERFACE_STANDARD, DeviceId, 44);
+AT(IB_VERBS_INTERFACE_STANDARD, DeviceRev, 46);
+AT(IB_VERBS_INTERFACE_STANDARD, FwVersion, 48);
+AT(IB_VERBS_INTERFACE_STANDARD, UvpName, 52);
+AT(IB_VERBS_INTERFACE_STANDARD, OpenCa, 88);
+AT(IB_VERBS_INTERFACE_STANDARD, CloseCa, 96);
+AT(IB_VERBS_INTERFACE_STANDARD, GetCaFatalEvent, 104);
+AT(IB_VERBS_INTERFACE_STANDARD, GetCaPortEvent, 112);
+AT(IB_VERBS_INTERFACE_STANDARD, QueryCa, 120);
+AT(IB_VERBS_INTERFACE_STANDARD, QueryPort, 128);
+AT(IB_VERBS_INTERFACE_STANDARD, ModifyCa, 136);
+AT(IB_VERBS_INTERFACE_STANDARD, ModifyPort, 144);
+AT(IB_VERBS_INTERFACE_STANDARD, CreateCq, 152);
+AT(IB_VERBS_INTERFACE_STANDARD, DestroyCq, 160);
+AT(IB_VERBS_INTERFACE_STANDARD, ResizeCq, 168);
+AT(IB_VERBS_INTERFACE_STANDARD, RearmCq, 176);
+AT(IB_VERBS_INTERFACE_STANDARD, RearmNCq, 184);
+AT(IB_VERBS_INTERFACE_STANDARD, PollCq, 192);
+AT(IB_VERBS_INTERFACE_STANDARD, PeekCq, 200);
+AT(IB_VERBS_INTERFACE_STANDARD, GetCqCompEvent, 208);
+AT(IB_VERBS_INTERFACE_STANDARD, GetCqAsyncEvent, 216);
+AT(IB_VERBS_INTERFACE_STANDARD, CreatePd, 224);
+AT(IB_VERBS_INTERFACE_STANDARD, DestroyPd, 232);
+AT(IB_VERBS_INTERFACE_STANDARD, CreateAh, 240);
+AT(IB_VERBS_INTERFACE_STANDARD, DestroyAh, 248);
+AT(IB_VERBS_INTERFACE_STANDARD, ModifyAh, 256);
+AT(IB_VERBS_INTERFACE_STANDARD, QueryAh, 264);
+AT(IB_VERBS_INTERFACE_STANDARD, CreateQp, 272);
+AT(IB_VERBS_INTERFACE_STANDARD, CreateSpecialQp, 280);
+AT(IB_VERBS_INTERFACE_STANDARD, DestroyQp, 288);
+AT(IB_VERBS_INTERFACE_STANDARD, ModifyQp, 296);
+AT(IB_VERBS_INTERFACE_STANDARD, QueryQp, 304);
+AT(IB_VERBS_INTERFACE_STANDARD, PostSend, 312);
+AT(IB_VERBS_INTERFACE_STANDARD, PostRecv, 320);
+AT(IB_VERBS_INTERFACE_STANDARD, GetQpAsyncEvent, 328);
+AT(IB_VERBS_INTERFACE_STANDARD, RegMdl, 336);
+AT(IB_VERBS_INTERFACE_STANDARD, RegScatterGather, 344);
+AT(IB_VERBS_INTERFACE_STANDARD, GetDmaMr, 352);
+AT(IB_VERBS_INTERFACE_STANDARD, DeregMr, 360);
+AT(IB_VERBS_INTERFACE_STANDARD, CreateMw, 368);
+AT(IB_VERBS_INTERFACE_STANDARD, DestroyMw, 376);
+AT(IB_VERBS_INTERFACE_STANDARD, BindMw, 384);

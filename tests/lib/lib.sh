@@ -31,6 +31,7 @@ need() {
 # (10.99.0.1/24, fd00:99::1/64; the other end is nobody). As an ordinary user where the kernel
 # lets one.
 isolate() {
+    [ -e "$WEFT_BUILD/lib/libibverbs.so.1" ] || skip "libibverbs.so.1 is not built"
     if [ "${WEFT_ISOLATED:-}" != 1 ]; then
         local flags=(--net --mount --pid --fork --kill-child --mount-proc)
         [ "$(id -u)" = 0 ] && unshare "${flags[@]}" true 2>/dev/null || flags+=(--map-root-user)

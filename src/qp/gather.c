@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// From scatter/gather lists to addresses, and payload to where it belongs.
+#include "qp/qp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+// Reads from a null region yield zeros: a read-only mapping of the zero page, as long as the longest
+// message. Made on first use, kept for ever.
+static void *zeros(void)
+{
+    static void *map;
+    if (!map) {
+        void *p = mmap(NULL, 1ull << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        map = p == MAP_FAILED ? NULL : p;
+    }
+    return map;
+}
+
+static enum wf_reason local_reason(enum wf_access a)
+{
+    switch (a) {
+    case WF_ACCESS_PD:
+        return WF_R_LKEY_PD;
+    case WF_ACCESS_RANGE:
+        return WF_R_LKEY_RANGE;
+    case WF_ACCESS_RIGHT:
+        return WF_R_LKEY_ACCESS;
+    default:
+        return WF_R_LKEY_UNKNOWN;
+    }
+}
+
+struct sge_list {
+    const struct ibv_sge *sge;
+    uint32_t num;
+    uint32_t pd;
+    unsigned need;
+};
+
+static enum ibv_wc_status resolve(struct wf_qp *qp, const struct sge_list *l, uint32_t off,
+                                  uint32_t len, struct iovec *iov, int *niov, enum wf_reason *why)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < l->num && len; i++) {
+        const struct ibv_sge *s = &l->sge[i];
+        // A length of 0 means 0 bytes, and its lkey is not looked at.
+        if (off >= s->length) {
+            off -= s->length;
+            continue;
+        }
+        uint32_t take = s->length - off < len ? s->length - off : len;
+        struct wf_access_req req = {
+            .key = s->lkey, .pd = l->pd, .addr = s->addr + off, .len = take, .need = l->need};
+        void *host;
+        enum wf_access a = wf_access_check(qp->env->keys, &req, &host);
+        if (a != WF_ACCESS_OK) {
+            char text[200];
+            wf_access_describe(qp->env->keys, &req, a, text, sizeof(text));
+            *why = local_reason(a);
+            wf_explain(*why, "QP 0x%06x: SGE %u: %s", qp->qpn, i, text);
+            return IBV_WC_LOC_PROT_ERR;
+        }
+        if (!host && !(l->need & IBV_ACCESS_LOCAL_WRITE))
+            host = zeros();
+        iov[n++] = (struct iovec){.iov_base = host, .iov_len = take};
+        len -= take;
+        off = 0;
+    }
+    *niov = n;
+    return IBV_WC_SUCCESS;
+}
+
+enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t off, uint32_t len,
+                             unsigned need, struct iovec *iov, int *niov, enum wf_reason *why)
+{
+    if (w->flags & IBV_SEND_INLINE) {
+        iov[0] = (struct iovec){.iov_base = (uint8_t *)w->sge + off, .iov_len = len};
+        *niov = len ? 1 : 0;
+        return IBV_WC_SUCCESS;
+    }
+    struct sge_list l = {.sge = w->sge, .num = w->num_sge, .pd = qp->pd, .need = need};
+    return resolve(qp, &l, off, len, iov, niov, why);
+}
+
+enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32_t off,
+                              uint32_t len, struct iovec *iov, int *niov, enum wf_reason *why)
+{
+    struct sge_list l = {
+        .sge = w->sge, .num = w->num_sge, .pd = pd, .need = IBV_ACCESS_LOCAL_WRITE};
+    return resolve(qp, &l, off, len, iov, niov, why);
+}
+
+static void copy_local(const struct wf_pkt *pkt, const struct iovec *dst, int ndst)
+{
+    const struct iovec *src = pkt->iov;
+    size_t src_off = 0, dst_off = 0;
+    int s = 0, d = 0;
+    while (d < ndst && s < pkt->niov) {
+        size_t n = dst[d].iov_len - dst_off;
+        if (n > src[s].iov_len - src_off)
+            n = src[s].iov_len - src_off;
+        // A null region takes data and drops it. Buffers may overlap when a QP talks to itself.
+        if (dst[d].iov_base)
+            memmove((uint8_t *)dst[d].iov_base + dst_off, (uint8_t *)src[s].iov_base + src_off, n);
+        src_off += n;
+        dst_off += n;
+        if (src_off == src[s].iov_len) {
+            s++;
+            src_off = 0;
+        }
+        if (dst_off == dst[d].iov_len) {
+            d++;
+            dst_off = 0;
+        }
+    }
+}
+
+int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, const struct iovec *iov, int niov)
+{
+    if (pkt->remote)
+        return qp->env->ops->fetch(qp, pkt, 0, iov, niov);
+    copy_local(pkt, iov, niov);
+    return 0;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The queue pair: protocol core of RC, UC, UD and XRC. Pure: it is given packets and the time and
+// gives packets, completions and events. No threads, sockets, clocks or allocation per packet. The
+// engine holds its lock around every call.
+//
+//   state.c      which state changes are allowed, with which attributes
+//   requester.c  takes send requests, makes request packets, window and retransmission
+//   completer.c  takes responses, retires requests
+//   responder.c  takes request packets, executes, acknowledges
+//   respond.c    sends READ responses, atomic results and acknowledgements, in order
+//   datagram.c   UD in both directions
+//   local.c      requests without a packet: bind, local invalidate
+//   retire.c     completions, errors, flushing
+//   timer.c      ACK timeout and RNR wait
+#ifndef WF_QP_QP_H
+#define WF_QP_QP_H
+
+#include "base/reason.h"
+#include "mem/keys.h"
+#include "qp/directory.h"
+#include "queue/cq.h"
+#include "queue/wq.h"
+#include "wire/packet.h"
+
+struct wf_qp;
+struct wf_path;
+
+// A shared receive queue as the responder sees it.
+struct wf_srq {
+    struct wf_srqueue q;
+    uint32_t max_wr;
+    uint32_t pd;
+    uint32_t limit; // 0: not armed
+    uint32_t srqn;
+    uint32_t users;
+    struct wf_cq *cq; // XRC: where its receives complete
+    uint32_t xrcd;    // XRC: number of the domain, 0 for a basic SRQ
+    enum ibv_srq_type type;
+    void *user;
+    struct wf_ctx *ctx;
+    struct wf_pd *pd_obj;
+    struct wf_xrcd *xrcd_obj;
+    bool failed;
+};
+
+// What the core asks of the engine.
+struct wf_qp_ops {
+    // Send to where `path` leads. 0; -EAGAIN: no room now, run the QP again later; other: lost.
+    int (*send)(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *pkt);
+    // Copy `len` bytes at `off` of a payload that lies in another process. 0 or -EFAULT.
+    int (*fetch)(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *dst,
+                 int niov);
+    // Execute part of a WRITE or READ in the peer's memory, on the same host. -EAGAIN: send it as
+    // a packet instead. NULL when there is no such path.
+    int (*onesided)(struct wf_qp *qp, const struct wf_swqe *w, const struct iovec *iov, int niov,
+                    uint32_t off, uint32_t len);
+    // True while the peer, alive, has not yet taken what was sent: no ACK can be expected.
+    bool (*unseen)(struct wf_qp *qp);
+    void (*event)(struct wf_qp *qp, enum ibv_event_type type);
+    void (*srq_event)(struct wf_srq *srq, enum ibv_event_type type);
+    void (*cq_overrun)(struct wf_qp *qp, struct wf_cq *cq);
+    void (*ready)(struct wf_qp *qp);         // call wf_qp_run() soon
+    void (*deadline)(struct wf_qp *qp);      // qp->deadline came nearer
+    void (*revoked)(struct wf_qp *qp, uint32_t key); // wait for peers' copies under the key
+    struct wf_srq *(*xrc_srq)(struct wf_qp *qp, uint32_t srqn); // NULL: no such SRQ in its domain
+    bool (*path_differs)(struct wf_qp *qp, const struct wf_pkt *pkt); // not from the QP's peer
+    void (*path_put)(struct wf_qp *qp, struct wf_path *path);
+};
+
+struct wf_qp_env {
+    const struct wf_qp_ops *ops;
+    void *arg;
+    struct wf_keys *keys;
+    uint64_t now; // ns; the engine sets it before each call
+};
+
+// A READ or atomic that the responder has accepted: kept for duplicates (IBA 9.7.5.1.2).
+struct wf_resource {
+    uint8_t operation; // enum wf_operation; 0xff: free
+    bool pending;      // (part of) its response is still to be sent
+    uint32_t psn, npsn;
+    uint32_t rkey;
+    uint64_t va;
+    uint32_t len;
+    uint32_t start; // offset at which this response began (a repeat may begin in the middle)
+    uint32_t off;   // next byte to send
+    uint32_t msn;
+    uint64_t orig; // atomics
+};
+
+struct wf_requester {
+    uint32_t psn;     // next to assign
+    uint32_t una_psn; // oldest not acknowledged
+    uint32_t off;     // bytes sent of the request at sq.next
+    uint32_t sent_psn; // next PSN to send (below psn after going back)
+    uint32_t reads;   // READ and atomic requests outstanding
+    uint32_t read_chunk; // bytes asked for by one READ request; 0: all
+    uint32_t unasked;    // packets since the last one with AckReq
+    uint32_t cwnd;       // packets that may be outstanding; 0: no limit
+    uint32_t cwnd_max;
+    uint32_t cwnd_credit; // packets acknowledged since cwnd last grew
+    uint32_t ssthresh;
+    uint8_t retries, rnr_retries; // left
+    bool went_back;    // since una_psn last moved
+    bool failing;      // the request at sq.next failed locally; waits until it is the oldest
+    bool one_sided_refused; // the request at sq.next goes by packets
+    enum ibv_wc_status fail_status;
+    enum wf_reason fail_reason;
+    enum wf_reason heard; // best guess why there is no progress
+    uint64_t ack_deadline; // WF_NEVER: none
+    uint64_t rnr_until;    // 0: none
+};
+
+enum wf_inbound { WF_IN_NONE = 0, WF_IN_SEND, WF_IN_WRITE };
+
+struct wf_responder {
+    enum wf_inbound open; // message that has started and not ended
+    bool nak_sent;        // for the current gap
+    bool ack_due;
+    bool has_wqe; // a receive is taken for the open message
+    uint32_t rq_counter; // receive queue counter or SRQ slot of that receive
+    struct wf_rwqe *wqe;
+    struct wf_srq *srq; // where it was taken from, NULL: the QP's own queue
+    uint32_t off;       // bytes placed
+    uint64_t va;        // WRITE: next address
+    uint32_t rkey, left;
+    struct wf_resource *res;
+    uint32_t nres;     // max_dest_rd_atomic
+    uint32_t res_head; // next to fill, free-running
+    uint32_t res_pending;
+};
+
+struct wf_qp {
+    struct wf_qp_env *env;
+    struct wf_qp_entry *dir; // in the shared region
+    uint32_t qpn;
+    enum ibv_qp_type type;
+    enum ibv_qp_state state;
+    struct ibv_qp_attr attr; // as set, for query
+    int attr_set;            // IBV_QP_* ever set
+    uint32_t pd;
+    uint32_t mtu; // bytes
+    uint32_t seg; // payload of one packet: mtu, or more on links within the host
+    uint16_t pkey;
+    bool sig_all;
+    bool sqd_event_sent;
+    bool peer_dead;
+    bool one_sided; // WRITE and READ may go straight to the peer's memory
+    bool comm_est_sent;
+    bool blocked; // waits for room in a link
+    struct wf_path *path, *alt_path;
+    struct wf_cq *scq, *rcq;
+    struct wf_srq *srq;
+    struct wf_sq sq;
+    struct wf_rq rq;
+    struct wf_requester req;
+    struct wf_responder resp;
+    uint64_t deadline; // next timer, WF_NEVER: none
+    uint64_t heap_key;
+    uint32_t heap_pos; // 0: not in the engine's heap
+    bool on_ready;
+    struct wf_qp *ready_next;
+    uint64_t stat_retransmits, stat_rnr, stat_timeouts;
+    // The engine's.
+    struct wf_hca *hca;
+    struct wf_ctx *ctx;
+    struct wf_pd *pd_obj;
+    struct wf_xrcd *xrcd;
+    void *user;
+    uint32_t create_flags;
+    uint32_t mcast_groups;
+    uint32_t max_recv_sge_reported;
+    struct wf_qp *list_next, *list_prev;
+};
+
+static inline bool wf_qp_connected(const struct wf_qp *qp)
+{
+    return qp->type != IBV_QPT_UD;
+}
+
+static inline bool wf_qp_reliable(const struct wf_qp *qp)
+{
+    return qp->type != IBV_QPT_UD && qp->type != IBV_QPT_UC;
+}
+
+static inline uint32_t wf_qp_npsn(const struct wf_qp *qp, uint32_t len)
+{
+    return len ? (uint32_t)(((uint64_t)len + qp->mtu - 1) / qp->mtu) : 1;
+}
+
+// state.c. Check a transition; 0 or a refusal of -EINVAL.
+int wf_qp_check_modify(const struct wf_qp *qp, enum ibv_qp_state to, int mask);
+const char *wf_qp_state_name(enum ibv_qp_state s);
+
+// Put the core into its state after RESET, INIT .. as `state` says; attributes are in qp->attr.
+void wf_qp_reset(struct wf_qp *qp);
+void wf_qp_start_responder(struct wf_qp *qp); // entering RTR
+void wf_qp_start_requester(struct wf_qp *qp); // entering RTS from RTR
+void wf_qp_set_state(struct wf_qp *qp, enum ibv_qp_state to);
+// Bring the shared directory entry up to date with state and attributes.
+void wf_qp_publish(struct wf_qp *qp);
+
+// Do all work that can be done now. qp->blocked says whether it waits for a link.
+void wf_qp_run(struct wf_qp *qp);
+void wf_qp_expire(struct wf_qp *qp); // qp->deadline has come
+// A packet for this QP; transport and opcode class match its type.
+void wf_qp_request(struct wf_qp *qp, const struct wf_pkt *pkt);
+void wf_qp_response(struct wf_qp *qp, const struct wf_pkt *pkt);
+void wf_qp_datagram(struct wf_qp *qp, const struct wf_pkt *pkt);
+// The peer's process ended.
+void wf_qp_peer_died(struct wf_qp *qp);
+
+// ---- between the files of this folder -----------------------------------------------------------
+
+void wf_req_run(struct wf_qp *qp);
+void wf_req_go_back(struct wf_qp *qp);
+void wf_req_window_grow(struct wf_qp *qp, uint32_t acked);
+void wf_req_window_shrink(struct wf_qp *qp, bool timeout);
+void wf_ud_run(struct wf_qp *qp);
+void wf_resp_run(struct wf_qp *qp);
+void wf_resp_nak(struct wf_qp *qp, uint8_t syndrome, uint32_t psn);
+// Execute bind and local invalidate; on failure the status is not SUCCESS.
+enum ibv_wc_status wf_local_execute(struct wf_qp *qp, const struct wf_swqe *w,
+                                    enum wf_reason *why);
+// Invalidate a key at the peer's wish (SEND with invalidate). 0 or -EINVAL.
+int wf_local_invalidate(struct wf_qp *qp, uint32_t key);
+
+// Turn [off, off + len) of a request's (or receive's) SGEs into addresses.
+enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t off, uint32_t len,
+                             unsigned need, struct iovec *iov, int *niov, enum wf_reason *why);
+enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32_t off,
+                              uint32_t len, struct iovec *iov, int *niov, enum wf_reason *why);
+// Copy `len` payload bytes into iov. 0 or -EFAULT.
+int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, const struct iovec *iov, int niov);
+
+const char *wf_wc_status_name(enum ibv_wc_status status);
+
+// Completions. complete_send reports the request at sq.una and moves on.
+void wf_retire_done(struct wf_qp *qp);
+void wf_retire_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why);
+void wf_complete_recv(struct wf_qp *qp, struct wf_completion *c);
+void wf_recv_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why);
+void wf_qp_to_error(struct wf_qp *qp);
+void wf_qp_flush(struct wf_qp *qp);
+
+// Take a receive for an incoming message; false: none posted.
+bool wf_recv_take(struct wf_qp *qp, const struct wf_pkt *pkt);
+
+// timer.c
+void wf_timer_start(struct wf_qp *qp);    // something is outstanding
+void wf_timer_progress(struct wf_qp *qp); // una_psn moved
+void wf_timer_rnr(struct wf_qp *qp, uint64_t wait);
+void wf_timer_stop(struct wf_qp *qp);
+
+#endif

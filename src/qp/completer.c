@@ -108,13 +108,13 @@ static void rnr_nak(struct wf_qp *qp, uint8_t syndrome)
 static enum ibv_wc_status nak_status(uint8_t syndrome)
 {
     switch (syndrome) {
-    case WF_NAK_INVALID_REQUEST:
+    case WF_SYN_NAK_INV_REQ:
         return IBV_WC_REM_INV_REQ_ERR;
-    case WF_NAK_REMOTE_ACCESS:
+    case WF_SYN_NAK_REM_ACCESS:
         return IBV_WC_REM_ACCESS_ERR;
-    case WF_NAK_REMOTE_OPERATION:
+    case WF_SYN_NAK_REM_OP:
         return IBV_WC_REM_OP_ERR;
-    case WF_NAK_INVALID_RD:
+    case WF_SYN_NAK_INV_RD:
         return IBV_WC_REM_INV_RD_REQ_ERR;
     default:
         return IBV_WC_BAD_RESP_ERR;
@@ -129,9 +129,9 @@ static void negative(struct wf_qp *qp, const struct wf_pkt *pkt)
     }
     if (!oldest(qp) || qp->req.una_psn != pkt->psn)
         return;
-    if (pkt->syndrome == WF_NAK_PSN_SEQUENCE)
+    if (pkt->syndrome == WF_SYN_NAK_PSN_SEQ)
         sequence_nak(qp);
-    else if (wf_aeth_is_rnr(pkt->syndrome))
+    else if (wf_aeth_type(pkt->syndrome) == WF_AETH_RNR_NAK)
         rnr_nak(qp, pkt->syndrome);
     else
         wf_retire_failed(qp, nak_status(pkt->syndrome), WF_R_REMOTE_NAK);
@@ -238,7 +238,7 @@ void wf_qp_response(struct wf_qp *qp, const struct wf_pkt *pkt)
         answer(qp, pkt);
         return;
     }
-    if (!wf_aeth_is_ack(pkt->syndrome)) {
+    if (wf_aeth_type(pkt->syndrome) != WF_AETH_ACK) {
         negative(qp, pkt);
         return;
     }

@@ -3,12 +3,11 @@
 #include "qp/qp.h"
 
 #include "qp/kinds.h"
+#include "wire/codec.h"
 #include "wire/grh.h"
 #include "wire/opcode.h"
 
 #include <errno.h>
-
-#define GRH_BYTES 40
 
 static bool send_one(struct wf_qp *qp, struct wf_swqe *w)
 {
@@ -51,34 +50,50 @@ void wf_ud_run(struct wf_qp *qp)
         ;
 }
 
+static void build_grh(const struct wf_pkt *pkt, uint8_t *out)
+{
+    enum { UDP = 8, ICRC = 4 };
+    struct wf_grh grh = {
+        .sgid = pkt->sgid,
+        .dgid = pkt->dgid,
+        .tclass = pkt->tclass,
+        .hop_limit = pkt->hop_limit,
+        .flow_label = pkt->flow_label,
+        .udp_len = (uint16_t)(UDP + wf_opcode_info(pkt->opcode)->hdr_len + pkt->len +
+                              wf_packet_pad(pkt->len) + ICRC),
+    };
+    wf_grh_build(out, &grh);
+}
+
 void wf_qp_datagram(struct wf_qp *qp, const struct wf_pkt *pkt)
 {
     struct wf_responder *r = &qp->resp;
     if (qp->state < IBV_QPS_RTR || qp->state == IBV_QPS_ERR)
         return;
     if (pkt->qkey != qp->attr.qkey) {
-        wf_explain(WF_R_QKEY_MISMATCH, "QP 0x%06x has Q_Key 0x%08x, the datagram of QP 0x%06x 0x%08x",
-                   qp->qpn, qp->attr.qkey, pkt->sqpn, pkt->qkey);
+        wf_explain(WF_R_QKEY_MISMATCH,
+                   "QP 0x%06x has Q_Key 0x%08x, the datagram of QP 0x%06x 0x%08x", qp->qpn,
+                   qp->attr.qkey, pkt->sqpn, pkt->qkey);
         return;
     }
     if (!wf_recv_take(qp, pkt))
         return;
-    uint32_t total = pkt->len + GRH_BYTES;
+    uint32_t total = pkt->len + WF_GRH_LEN;
     enum wf_reason why = WF_R_RECV_TOO_SHORT;
     enum ibv_wc_status status = IBV_WC_LOC_LEN_ERR;
     struct iovec iov[WF_MAX_SGE];
     int niov = 0;
     uint32_t pd = r->srq ? r->srq->pd : qp->pd;
     if (total <= r->wqe->len) {
-        uint8_t grh[GRH_BYTES];
-        struct iovec grh_iov = {.iov_base = grh, .iov_len = GRH_BYTES};
-        struct wf_pkt head = {.len = GRH_BYTES, .iov = &grh_iov, .niov = 1};
-        wf_grh_build(pkt, grh);
-        status = wf_scatter(qp, pd, r->wqe, 0, GRH_BYTES, iov, &niov, &why);
+        uint8_t grh[WF_GRH_LEN];
+        struct iovec grh_iov = {.iov_base = grh, .iov_len = WF_GRH_LEN};
+        struct wf_pkt head = {.len = WF_GRH_LEN, .iov = &grh_iov, .niov = 1};
+        build_grh(pkt, grh);
+        status = wf_scatter(qp, pd, r->wqe, 0, WF_GRH_LEN, iov, &niov, &why);
         if (status == IBV_WC_SUCCESS)
             status = wf_place(qp, &head, iov, niov) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
         if (status == IBV_WC_SUCCESS)
-            status = wf_scatter(qp, pd, r->wqe, GRH_BYTES, pkt->len, iov, &niov, &why);
+            status = wf_scatter(qp, pd, r->wqe, WF_GRH_LEN, pkt->len, iov, &niov, &why);
         if (status == IBV_WC_SUCCESS && pkt->len && wf_place(qp, pkt, iov, niov))
             status = IBV_WC_LOC_PROT_ERR;
     }

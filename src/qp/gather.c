@@ -6,13 +6,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// Reads from a null region yield zeros: a read-only mapping of the zero page, as long as the longest
-// message. Made on first use, kept for ever.
+// Reads from a null region yield zeros: a read-only mapping of the zero page, as long as the
+// longest message. Made on first use, kept for ever.
 static void *zeros(void)
 {
     static void *map;
     if (!map) {
-        void *p = mmap(NULL, 1ull << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *p =
+            mmap(NULL, 1ull << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         map = p == MAP_FAILED ? NULL : p;
     }
     return map;

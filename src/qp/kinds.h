@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WF_WR_COUNT 16
+#define WF_WR_COUNT        16
 #define WF_WR_FLUSH_OPCODE 14 // IBV_WR_FLUSH of newer headers
 
 enum wf_wr_kind {
@@ -23,7 +23,7 @@ enum wf_wr_kind {
 struct wf_wr_info {
     enum wf_wr_kind kind;
     enum ibv_wc_opcode wc_opcode;
-    uint8_t arbel; // opcode byte of its completion entry
+    uint8_t arbel;                     // opcode byte of its completion entry
     uint8_t only, first, middle, last; // operations of its packets
     uint32_t qp_types;                 // 1 << IBV_QPT_*
 };

@@ -40,7 +40,7 @@ struct wf_srq {
     struct wf_ctx *ctx;
     struct wf_pd *pd_obj;
     struct wf_xrcd *xrcd_obj;
-    bool failed;
+    struct wf_srq *prev, *next; // of its context
 };
 
 // What the core asks of the engine.
@@ -59,8 +59,8 @@ struct wf_qp_ops {
     void (*event)(struct wf_qp *qp, enum ibv_event_type type);
     void (*srq_event)(struct wf_srq *srq, enum ibv_event_type type);
     void (*cq_overrun)(struct wf_qp *qp, struct wf_cq *cq);
-    void (*ready)(struct wf_qp *qp);         // call wf_qp_run() soon
-    void (*deadline)(struct wf_qp *qp);      // qp->deadline came nearer
+    void (*ready)(struct wf_qp *qp);                 // call wf_qp_run() soon
+    void (*deadline)(struct wf_qp *qp);              // qp->deadline came nearer
     void (*revoked)(struct wf_qp *qp, uint32_t key); // wait for peers' copies under the key
     struct wf_srq *(*xrc_srq)(struct wf_qp *qp, uint32_t srqn); // NULL: no such SRQ in its domain
     bool (*path_differs)(struct wf_qp *qp, const struct wf_pkt *pkt); // not from the QP's peer
@@ -89,11 +89,11 @@ struct wf_resource {
 };
 
 struct wf_requester {
-    uint32_t psn;     // next to assign
-    uint32_t una_psn; // oldest not acknowledged
-    uint32_t off;     // bytes sent of the request at sq.next
-    uint32_t sent_psn; // next PSN to send (below psn after going back)
-    uint32_t reads;   // READ and atomic requests outstanding
+    uint32_t psn;        // next to assign
+    uint32_t una_psn;    // oldest not acknowledged
+    uint32_t off;        // bytes sent of the request at sq.next
+    uint32_t sent_psn;   // next PSN to send (below psn after going back)
+    uint32_t reads;      // READ and atomic requests outstanding
     uint32_t read_chunk; // bytes asked for by one READ request; 0: all
     uint32_t unasked;    // packets since the last one with AckReq
     uint32_t cwnd;       // packets that may be outstanding; 0: no limit
@@ -101,12 +101,12 @@ struct wf_requester {
     uint32_t cwnd_credit; // packets acknowledged since cwnd last grew
     uint32_t ssthresh;
     uint8_t retries, rnr_retries; // left
-    bool went_back;    // since una_psn last moved
-    bool failing;      // the request at sq.next failed locally; waits until it is the oldest
+    bool went_back;               // since una_psn last moved
+    bool failing;           // the request at sq.next failed locally; waits until it is the oldest
     bool one_sided_refused; // the request at sq.next goes by packets
     enum ibv_wc_status fail_status;
     enum wf_reason fail_reason;
-    enum wf_reason heard; // best guess why there is no progress
+    enum wf_reason heard;  // best guess why there is no progress
     uint64_t ack_deadline; // WF_NEVER: none
     uint64_t rnr_until;    // 0: none
 };
@@ -117,7 +117,7 @@ struct wf_responder {
     enum wf_inbound open; // message that has started and not ended
     bool nak_sent;        // for the current gap
     bool ack_due;
-    bool has_wqe; // a receive is taken for the open message
+    bool has_wqe;        // a receive is taken for the open message
     uint32_t rq_counter; // receive queue counter or SRQ slot of that receive
     struct wf_rwqe *wqe;
     struct wf_srq *srq; // where it was taken from, NULL: the QP's own queue
@@ -170,7 +170,7 @@ struct wf_qp {
     uint32_t create_flags;
     uint32_t mcast_groups;
     uint32_t max_recv_sge_reported;
-    struct wf_qp *list_next, *list_prev;
+    struct wf_qp *prev, *next; // of its context
 };
 
 static inline bool wf_qp_connected(const struct wf_qp *qp)
@@ -220,8 +220,7 @@ void wf_ud_run(struct wf_qp *qp);
 void wf_resp_run(struct wf_qp *qp);
 void wf_resp_nak(struct wf_qp *qp, uint8_t syndrome, uint32_t psn);
 // Execute bind and local invalidate; on failure the status is not SUCCESS.
-enum ibv_wc_status wf_local_execute(struct wf_qp *qp, const struct wf_swqe *w,
-                                    enum wf_reason *why);
+enum ibv_wc_status wf_local_execute(struct wf_qp *qp, const struct wf_swqe *w, enum wf_reason *why);
 // Invalidate a key at the peer's wish (SEND with invalidate). 0 or -EINVAL.
 int wf_local_invalidate(struct wf_qp *qp, uint32_t key);
 

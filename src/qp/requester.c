@@ -246,8 +246,8 @@ static enum one_sided refuse_one_sided(struct wf_qp *qp)
     return NOT_ONE_SIDED;
 }
 
-// Execute a WRITE or READ in the peer's memory. Order: only when nothing is outstanding before it. A
-// READ waits for that; a WRITE goes as a packet instead.
+// Execute a WRITE or READ in the peer's memory. Order: only when nothing is outstanding before it.
+// A READ waits for that; a WRITE goes as a packet instead.
 static enum one_sided try_one_sided(struct wf_qp *qp, struct wf_swqe *w)
 {
     bool read = w->opcode == IBV_WR_RDMA_READ;
@@ -314,6 +314,10 @@ static bool step(struct wf_qp *qp)
             return run_local(qp, w);
     }
     bool answered = wf_wr_is_answered(w->opcode);
+    if (answered && !qp->attr.max_rd_atomic) {
+        fail_here(qp, IBV_WC_LOC_QP_OP_ERR, WF_R_NO_READ_DEPTH);
+        return false;
+    }
     if (answered && qp->req.reads >= qp->attr.max_rd_atomic && !qp->one_sided)
         return false;
     switch (try_one_sided(qp, w)) {

@@ -64,7 +64,7 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
     if (n && wf_access_check(qp->env->keys, &req, &iov.iov_base) != WF_ACCESS_OK) {
         wf_explain(WF_R_RKEY_UNKNOWN, "QP 0x%06x: region 0x%08x went away during a READ", qp->qpn,
                    res->rkey);
-        wf_resp_nak(qp, WF_NAK_REMOTE_ACCESS, psn);
+        wf_resp_nak(qp, WF_SYN_NAK_REM_ACCESS, psn);
         wf_qp_to_error(qp);
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);
         return -EINVAL;
@@ -72,7 +72,7 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
     struct wf_pkt pkt = {.opcode = read_operation(res->off == res->start, n == left),
                          .psn = psn,
                          .npsn = wf_qp_npsn(qp, n),
-                         .syndrome = WF_AETH_ACK_UNLIMITED,
+                         .syndrome = WF_SYN_ACK_UNLIMITED,
                          .msn = res->msn,
                          .len = n,
                          .iov = &iov,
@@ -92,7 +92,7 @@ static int single_packet(struct wf_qp *qp, struct wf_resource *res)
     struct wf_pkt pkt = {.opcode = atomic ? WF_OP_ATOMIC_ACK : WF_OP_READ_RESP_ONLY,
                          .psn = res->psn,
                          .npsn = 1,
-                         .syndrome = WF_AETH_ACK_UNLIMITED,
+                         .syndrome = WF_SYN_ACK_UNLIMITED,
                          .msn = res->msn,
                          .atomic_orig = res->orig};
     int err = send_response(qp, &pkt);
@@ -108,7 +108,7 @@ static bool send_acknowledgement(struct wf_qp *qp)
     struct wf_pkt pkt = {.opcode = WF_OP_ACK,
                          .psn = (epsn - 1) & WF_PSN_MASK,
                          .npsn = 1,
-                         .syndrome = WF_AETH_ACK_UNLIMITED,
+                         .syndrome = WF_SYN_ACK_UNLIMITED,
                          .msn = msn_of(qp)};
     return send_response(qp, &pkt) != -EAGAIN;
 }

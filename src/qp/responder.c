@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Responder of connected QPs (IBA 9.7.4, 9.7.5 for RC, 9.8.2 for UC). Checks stand in the order PSN,
-// opcode sequence, access, receive or resource, length, key; then the request is executed.
+// Responder of connected QPs (IBA 9.7.4, 9.7.5 for RC, 9.8.2 for UC). Checks stand in the order
+// PSN, opcode sequence, access, receive or resource, length, key; then the request is executed.
 #include "qp/qp.h"
 
 #include "qp/kinds.h"
@@ -35,7 +35,8 @@ static int refuse(struct wf_qp *qp, const struct wf_pkt *pkt, uint8_t nak, enum 
 }
 
 // The receive in use ends in an error, and the requester is told `nak`.
-static int fail_receive(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why, uint8_t nak)
+static int fail_receive(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why,
+                        uint8_t nak)
 {
     wf_explain(why, "QP 0x%06x: receive fails: %s", qp->qpn, wf_wc_status_name(status));
     wf_recv_failed(qp, status, why);
@@ -68,15 +69,17 @@ static int check_rkey(struct wf_qp *qp, uint32_t rkey, uint64_t va, uint64_t len
     wf_access_describe(qp->env->keys, &req, a, text, sizeof(text));
     wf_explain(remote_reason(a), "QP 0x%06x, request of QP 0x%06x: %s", qp->qpn,
                qp->attr.dest_qp_num, text);
-    return WF_NAK_REMOTE_ACCESS;
+    return WF_SYN_NAK_REM_ACCESS;
 }
 
 static int check_sequence(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags)
 {
-    enum wf_inbound kind = flags & WF_F_SEND ? WF_IN_SEND : flags & WF_F_WRITE ? WF_IN_WRITE : WF_IN_NONE;
+    enum wf_inbound kind = flags & WF_F_SEND    ? WF_IN_SEND
+                           : flags & WF_F_WRITE ? WF_IN_WRITE
+                                                : WF_IN_NONE;
     bool first = flags & WF_F_FIRST || kind == WF_IN_NONE;
     bool good = first ? qp->resp.open == WF_IN_NONE : qp->resp.open == kind;
-    return good ? DONE : refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_OPCODE_ORDER);
+    return good ? DONE : refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_OPCODE_ORDER);
 }
 
 // First and middle packets fill their PSNs exactly (IBA 9.7.4.1.6).
@@ -87,7 +90,7 @@ static int check_length(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
     bool good = pkt->npsn == wf_qp_npsn(qp, pkt->len) && pkt->len <= qp->seg;
     if (!(flags & WF_F_LAST) && pkt->len != pkt->npsn * qp->mtu)
         good = false;
-    return good ? DONE : refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_BAD_PACKET);
+    return good ? DONE : refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_BAD_PACKET);
 }
 
 static void complete_message(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags)
@@ -117,7 +120,7 @@ static int execute_send(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
     if (flags & WF_F_FIRST && !wf_recv_take(qp, pkt))
         return NOT_READY;
     if (pkt->len > r->wqe->len - r->off)
-        return fail_receive(qp, IBV_WC_LOC_LEN_ERR, WF_R_RECV_TOO_SHORT, WF_NAK_INVALID_REQUEST);
+        return fail_receive(qp, IBV_WC_LOC_LEN_ERR, WF_R_RECV_TOO_SHORT, WF_SYN_NAK_INV_REQ);
     struct iovec iov[WF_MAX_SGE];
     int niov = 0;
     enum wf_reason why = WF_R_LOCAL_FAULT;
@@ -126,7 +129,7 @@ static int execute_send(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
     if (status == IBV_WC_SUCCESS && pkt->len && wf_place(qp, pkt, iov, niov))
         status = IBV_WC_LOC_PROT_ERR;
     if (status != IBV_WC_SUCCESS)
-        return fail_receive(qp, status, why, WF_NAK_REMOTE_OPERATION);
+        return fail_receive(qp, status, why, WF_SYN_NAK_REM_OP);
     r->off += pkt->len;
     if (!(flags & WF_F_LAST)) {
         r->open = WF_IN_SEND;
@@ -134,7 +137,7 @@ static int execute_send(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
     }
     r->open = WF_IN_NONE;
     if (flags & WF_H_IETH && wf_local_invalidate(qp, pkt->ieth))
-        return fail_receive(qp, IBV_WC_LOC_ACCESS_ERR, WF_R_RKEY_UNKNOWN, WF_NAK_REMOTE_ACCESS);
+        return fail_receive(qp, IBV_WC_LOC_ACCESS_ERR, WF_R_RKEY_UNKNOWN, WF_SYN_NAK_REM_ACCESS);
     complete_message(qp, pkt, flags);
     return DONE;
 }
@@ -144,7 +147,7 @@ static int open_write(struct wf_qp *qp, const struct wf_pkt *pkt)
     struct wf_responder *r = &qp->resp;
     void *host;
     if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_QP_ACCESS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_QP_ACCESS);
     r->va = pkt->va;
     r->rkey = pkt->rkey;
     r->left = pkt->dma_len;
@@ -162,7 +165,7 @@ static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fl
     if (flags & WF_F_FIRST && (out = open_write(qp, pkt)))
         return out;
     if (pkt->len > r->left || (flags & WF_F_LAST && pkt->len != r->left))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_BAD_PACKET);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_BAD_PACKET);
     uint32_t placed = r->off;
     if (flags & WF_H_IMM && !wf_recv_take(qp, pkt))
         return NOT_READY;
@@ -173,7 +176,7 @@ static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fl
         if (out)
             return out;
         if (wf_place(qp, pkt, &iov, 1))
-            return refuse(qp, pkt, WF_NAK_REMOTE_OPERATION, WF_R_LOCAL_FAULT);
+            return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
     }
     r->va += pkt->len;
     r->left -= pkt->len;
@@ -211,7 +214,7 @@ static int execute_read(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t *np
 {
     void *host;
     if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_QP_ACCESS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_QP_ACCESS);
     if (pkt->dma_len) {
         int out = check_rkey(qp, pkt->rkey, pkt->va, pkt->dma_len, IBV_ACCESS_REMOTE_READ, &host);
         if (out)
@@ -219,7 +222,7 @@ static int execute_read(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t *np
     }
     struct wf_resource *res = take_resource(qp, pkt);
     if (!res)
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_TOO_MANY_READS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_TOO_MANY_READS);
     res->len = pkt->dma_len;
     res->npsn = *npsn = wf_qp_npsn(qp, pkt->dma_len);
     return DONE;
@@ -240,18 +243,18 @@ static int execute_atomic(struct wf_qp *qp, const struct wf_pkt *pkt)
 {
     void *host = NULL;
     if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_QP_ACCESS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_QP_ACCESS);
     if (pkt->va & 7)
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_ATOMIC_ALIGN);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_ATOMIC_ALIGN);
     int out = check_rkey(qp, pkt->rkey, pkt->va, 8, IBV_ACCESS_REMOTE_ATOMIC, &host);
     if (out)
         return out;
     // The region may be registered so that an aligned request is not aligned in memory.
     if ((uintptr_t)host & 7)
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_ATOMIC_ALIGN);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_ATOMIC_ALIGN);
     struct wf_resource *res = take_resource(qp, pkt);
     if (!res)
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_TOO_MANY_READS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_TOO_MANY_READS);
     res->orig = host ? atomic_execute(host, pkt) : 0;
     return DONE;
 }
@@ -262,18 +265,18 @@ static int execute_atomic_write(struct wf_qp *qp, const struct wf_pkt *pkt)
     uint64_t value;
     struct iovec mine = {.iov_base = &value, .iov_len = 8};
     if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_QP_ACCESS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_QP_ACCESS);
     if (pkt->len != 8 || pkt->va & 7)
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_ATOMIC_ALIGN);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_ATOMIC_ALIGN);
     int out = check_rkey(qp, pkt->rkey, pkt->va, 8, IBV_ACCESS_REMOTE_WRITE, &iov.iov_base);
     if (out)
         return out;
     if ((uintptr_t)iov.iov_base & 7)
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_ATOMIC_ALIGN);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_ATOMIC_ALIGN);
     if (wf_place(qp, pkt, &mine, 1))
-        return refuse(qp, pkt, WF_NAK_REMOTE_OPERATION, WF_R_LOCAL_FAULT);
+        return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
     if (!take_resource(qp, pkt))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_TOO_MANY_READS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_TOO_MANY_READS);
     if (iov.iov_base)
         __atomic_store_n((uint64_t *)iov.iov_base, value, __ATOMIC_SEQ_CST);
     return DONE;
@@ -288,7 +291,7 @@ static int execute_flush(struct wf_qp *qp, const struct wf_pkt *pkt)
     if (out && !whole_region)
         return out;
     if (!take_resource(qp, pkt))
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_TOO_MANY_READS);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_TOO_MANY_READS);
     return DONE;
 }
 
@@ -314,7 +317,7 @@ static int execute(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags, u
     case WF_OP_FLUSH:
         return execute_flush(qp, pkt);
     default:
-        return refuse(qp, pkt, WF_NAK_INVALID_REQUEST, WF_R_BAD_OPCODE);
+        return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_BAD_OPCODE);
     }
 }
 
@@ -361,15 +364,15 @@ static void answer_rc(struct wf_qp *qp, const struct wf_pkt *pkt, int out)
     if (out == NOT_READY) {
         // What follows is dropped without a sequence NAK until this PSN comes again.
         qp->resp.nak_sent = true;
-        wf_resp_nak(qp, (uint8_t)(WF_AETH_RNR | (qp->attr.min_rnr_timer & 0x1f)), pkt->psn);
+        wf_resp_nak(qp, (uint8_t)(WF_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f)), pkt->psn);
         return;
     }
     wf_resp_run(qp);
     wf_resp_nak(qp, (uint8_t)out, pkt->psn);
     wf_qp_to_error(qp);
-    if (out == WF_NAK_INVALID_REQUEST)
+    if (out == WF_SYN_NAK_INV_REQ)
         qp->env->ops->event(qp, IBV_EVENT_QP_REQ_ERR);
-    else if (out == WF_NAK_REMOTE_ACCESS)
+    else if (out == WF_SYN_NAK_REM_ACCESS)
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);
 }
 
@@ -382,7 +385,7 @@ static void request_rc(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flag
     }
     if (ahead > 0) {
         if (!qp->resp.nak_sent)
-            wf_resp_nak(qp, WF_NAK_PSN_SEQUENCE, epsn_of(qp));
+            wf_resp_nak(qp, WF_SYN_NAK_PSN_SEQ, epsn_of(qp));
         qp->resp.nak_sent = true;
         return;
     }
@@ -425,7 +428,7 @@ static void request_uc(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flag
     if (out == DONE || out == NOT_READY)
         return;
     r->open = WF_IN_NONE;
-    if (out == WF_NAK_REMOTE_OPERATION)
+    if (out == WF_SYN_NAK_REM_OP)
         wf_qp_to_error(qp);
 }
 

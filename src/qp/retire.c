@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Completions: requests that are done or failed, receives that were filled, queues that are flushed.
+// Completions: requests that are done or failed, receives that were filled, queues that are
+// flushed.
 #include "qp/qp.h"
 
 #include "qp/kinds.h"
@@ -136,7 +137,7 @@ bool wf_recv_take(struct wf_qp *qp, const struct wf_pkt *pkt)
     if (qp->type == IBV_QPT_XRC_RECV)
         srq = qp->env->ops->xrc_srq(qp, pkt->xrc_srqn);
     if (srq) {
-        if (!wf_srqueue_posted(&srq->q) || srq->failed)
+        if (!wf_srqueue_posted(&srq->q))
             return false;
         r->rq_counter = wf_srqueue_take(&srq->q);
         r->wqe = wf_srq_slot(&srq->q, r->rq_counter);

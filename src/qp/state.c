@@ -33,41 +33,49 @@ struct transition {
     (SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
 // Index: RC, UC, UD, XRC initiator, XRC target.
-#define SAME_FOR_CONNECTED(conn, ud) {conn, conn, ud, conn, conn}
-#define LIVE_OPTIONAL                {LIVE_RC, LIVE_UC, LIVE_UD, LIVE_UC, LIVE_RC}
+#define SAME_FOR_CONNECTED(conn, ud)                                                               \
+    {                                                                                              \
+        conn, conn, ud, conn, conn                                                                 \
+    }
+#define LIVE_OPTIONAL                                                                              \
+    {                                                                                              \
+        LIVE_RC, LIVE_UC, LIVE_UD, LIVE_UC, LIVE_RC                                                \
+    }
 
-static const struct transition table[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
-    [IBV_QPS_RESET] = {[IBV_QPS_INIT] = {true, SAME_FOR_CONNECTED(INIT_CONN, INIT_UD), {0}}},
-    [IBV_QPS_INIT] =
-        {
-            [IBV_QPS_INIT] = {true, {0}, SAME_FOR_CONNECTED(INIT_CONN, INIT_UD)},
-            [IBV_QPS_RTR] = {true,
-                             {RTR_RESP, RTR_CONN, 0, RTR_CONN, RTR_RESP},
-                             SAME_FOR_CONNECTED(RTR_OPT, IBV_QP_PKEY_INDEX | IBV_QP_QKEY)},
-        },
-    [IBV_QPS_RTR] = {[IBV_QPS_RTS] = {true,
-                                      {RTS_REQ, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, RTS_REQ,
-                                       IBV_QP_SQ_PSN | IBV_QP_TIMEOUT},
-                                      LIVE_OPTIONAL}},
-    [IBV_QPS_RTS] =
-        {
-            [IBV_QPS_RTS] = {true, {0}, LIVE_OPTIONAL},
-            [IBV_QPS_SQD] = {true,
-                             {0},
-                             SAME_FOR_CONNECTED(IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_CUR_STATE,
-                                                IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_CUR_STATE)},
-        },
-    [IBV_QPS_SQD] =
-        {
-            [IBV_QPS_RTS] = {true, {0}, LIVE_OPTIONAL},
-            [IBV_QPS_SQD] = {true,
-                             {0},
-                             {SQD_REQ | SQD_RESP, SQD_UC, IBV_QP_PKEY_INDEX | IBV_QP_QKEY, SQD_REQ,
-                              SQD_RESP}},
-        },
-    [IBV_QPS_SQE] = {[IBV_QPS_RTS] = {true,
-                                      {0},
-                                      {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, LIVE_UD, 0, 0}}},
+static const struct transition table[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] =
+    {
+        [IBV_QPS_RESET] = {[IBV_QPS_INIT] = {true, SAME_FOR_CONNECTED(INIT_CONN, INIT_UD), {0}}},
+        [IBV_QPS_INIT] =
+            {
+                [IBV_QPS_INIT] = {true, {0}, SAME_FOR_CONNECTED(INIT_CONN, INIT_UD)},
+                [IBV_QPS_RTR] = {true,
+                                 {RTR_RESP, RTR_CONN, 0, RTR_CONN, RTR_RESP},
+                                 SAME_FOR_CONNECTED(RTR_OPT, IBV_QP_PKEY_INDEX | IBV_QP_QKEY)},
+            },
+        [IBV_QPS_RTR] = {[IBV_QPS_RTS] = {true,
+                                          {RTS_REQ, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, RTS_REQ,
+                                           IBV_QP_SQ_PSN | IBV_QP_TIMEOUT},
+                                          LIVE_OPTIONAL}},
+        [IBV_QPS_RTS] =
+            {
+                [IBV_QPS_RTS] = {true, {0}, LIVE_OPTIONAL},
+                [IBV_QPS_SQD] = {true,
+                                 {0},
+                                 SAME_FOR_CONNECTED(IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_CUR_STATE,
+                                                    IBV_QP_EN_SQD_ASYNC_NOTIFY | IBV_QP_CUR_STATE)},
+            },
+        [IBV_QPS_SQD] =
+            {
+                [IBV_QPS_RTS] = {true, {0}, LIVE_OPTIONAL},
+                [IBV_QPS_SQD] = {true,
+                                 {0},
+                                 {SQD_REQ | SQD_RESP, SQD_UC, IBV_QP_PKEY_INDEX | IBV_QP_QKEY,
+                                  SQD_REQ, SQD_RESP}},
+            },
+        [IBV_QPS_SQE] = {[IBV_QPS_RTS] = {true,
+                                          {0},
+                                          {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS, LIVE_UD, 0,
+                                           0}}},
 };
 
 static int type_index(enum ibv_qp_type type)

@@ -60,6 +60,8 @@ struct wf_cq {
     void *user;
     void (*on_comp)(void *user);
     struct wf_ctx *ctx;
+    bool error_reported;
+    struct wf_cq *prev, *next; // of its context
 };
 
 int wf_cqring_init(struct wf_cq *cq, uint32_t cqe);

@@ -31,7 +31,8 @@ struct wf_link_ops {
     // -ENETUNREACH and the like: the path is dead for now (the packet counts as lost).
     int (*send)(struct wf_link *l, const struct wf_path *path, const struct wf_pkt *pkt);
 
-    // Push out what send() has batched.
+    // Push out what send() has batched. Call it before the lock is released: until then the link may
+    // read payload, and a link that must hold packets back (EAGAIN) copies it now.
     void (*flush)(struct wf_link *l);
 
     // Deliver up to `budget` received packets through l->deliver(l->arg, pkt). pkt and its payload
@@ -52,8 +53,8 @@ struct wf_link {
 };
 
 // RoCEv2 over the sockets given (weftd's, one per family, -1 when absent). Packets are sent from
-// private sockets with source ports from 0xC000. drop, when not NULL, is told of packets that were
-// refused before delivery.
+// private sockets with source ports from 0xC000, one for each destination slot; path->sport is not
+// used. Peers listen on the port that the sockets given are bound to. Counters: link/udp.h.
 struct wf_fabric;
 int wf_udp_link_create(int fd4, int fd6, struct wf_link **out);
 

@@ -32,6 +32,7 @@ need() {
 # lets one.
 isolate() {
     [ -e "$WEFT_BUILD/lib/libibverbs.so.1" ] || skip "libibverbs.so.1 is not built"
+    [ -e "$here/../src/engine/CMakeLists.txt" ] || skip "the engine is not there yet"
     if [ "${WEFT_ISOLATED:-}" != 1 ]; then
         local flags=(--net --mount --pid --fork --kill-child --mount-proc)
         [ "$(id -u)" = 0 ] && unshare "${flags[@]}" true 2>/dev/null || flags+=(--map-root-user)

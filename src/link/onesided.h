@@ -22,8 +22,9 @@ struct wf_onesided {
 };
 
 // 0: done. -EAGAIN: nothing was decided here, send the request through the ring so that the
-// responder checks it and answers (some bytes of a WRITE may have been written already, which the
-// repeated request writes again). -EFAULT: the *local* memory is not there.
+// responder checks it and answers: a key that is wrong, a page that is missing on either side, a
+// QP that is not ready. Some bytes of a WRITE may have been written already; the repeated request
+// writes them again.
 int wf_onesided_write(const struct wf_onesided *op);
 int wf_onesided_read(const struct wf_onesided *op);
 

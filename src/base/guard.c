@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The thread sanitizer puts its own handler in front, which blocks every signal: jumping out of it has
-// to put the mask back. Otherwise that system call on each copy is saved.
+// The thread sanitizer puts its own handler in front, which blocks every signal: jumping out of it
+// has to put the mask back. Otherwise that system call on each copy is saved.
 #ifdef __SANITIZE_THREAD__
 #define SAVE_MASK 1
 #else

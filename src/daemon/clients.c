@@ -76,7 +76,7 @@ void client_broadcast(struct weftd *d, const struct wf_fmsg *m, const struct cli
 }
 
 // The dead process may have died within a copy: its hazards would block others for ever.
-static void clear_hazards(struct weftd *d, uint32_t slot)
+void clients_clear_hazards(struct weftd *d, uint32_t slot)
 {
     for (struct client *c = d->clients; c; c = c->next)
         for (int k = 0; c->region && k < WF_HAZARDS_PER_SLOT; k++)
@@ -92,8 +92,6 @@ static void unlink_client(struct weftd *d, struct client *c)
         *p = c->next;
     c->next = d->graveyard;
     d->graveyard = c;
-    d->nclients--;
-    d->idle_since = now_ms();
 }
 
 static void close_source(struct weftd *d, struct source *s)
@@ -120,8 +118,10 @@ void client_close(struct weftd *d, struct client *c)
     mads_forget(d, c);
     mcast_forget(d, c);
     if (c->slot) {
+        d->members_joined--;
+        d->idle_since = now_ms();
         d->by_slot[c->slot] = NULL;
-        clear_hazards(d, c->slot);
+        clients_clear_hazards(d, c->slot);
         wills_run(d, c);
         client_broadcast(
             d,
@@ -211,5 +211,4 @@ void client_accept(struct weftd *d, struct source *s, uint32_t events)
         watch(d, &c->pidfd, EPOLLIN);
     c->next = d->clients;
     d->clients = c;
-    d->nclients++;
 }

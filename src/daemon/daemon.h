@@ -47,6 +47,7 @@ struct slots {
     // Members of an earlier weftd that did not come back yet; pid 0: none.
     struct wf_roster_entry expected[WF_SLOTS];
     unsigned expecting;
+    uint64_t expecting_since; // ms
     uint64_t last_generation;
 };
 
@@ -90,7 +91,7 @@ struct weftd {
     struct source listener;
     struct source net[2]; // slot 0's sockets
     struct client *clients, *graveyard;
-    unsigned nclients;
+    unsigned members_joined;
     struct client *by_slot[WF_SLOTS];
     struct slots slots;
     struct sockets sockets;
@@ -113,6 +114,7 @@ void client_send(struct weftd *d, struct client *c, const struct wf_fmsg *m, con
                  int nfds);
 void client_broadcast(struct weftd *d, const struct wf_fmsg *m, const struct client *but);
 void clients_bury(struct weftd *d);
+void clients_clear_hazards(struct weftd *d, uint32_t slot);
 
 // requests.c
 void request_handle(struct weftd *d, struct client *c, const struct wf_fmsg *m, int *fds, int nfds);

@@ -83,9 +83,11 @@ static void raise_limits(void)
 
 static int wait_time(const struct weftd *d)
 {
-    if (d->sockets.adopting || d->slots.expecting || d->gids.dirty)
+    if (d->sockets.adopting || d->gids.dirty)
         return TICK_MS;
-    if (d->nclients)
+    if (d->slots.expecting)
+        return now_ms() < d->slots.expecting_since + 5000 ? TICK_MS : 1000;
+    if (d->members_joined)
         return -1;
     uint64_t end = d->idle_since + d->linger_ms, now = now_ms();
     return end > now ? (int)(end - now) : 0;
@@ -106,7 +108,7 @@ static void run(struct weftd *d)
             slots_check_expected(d);
         if (d->gids.dirty)
             gids_follow(d);
-        if (!d->nclients && now_ms() >= d->idle_since + d->linger_ms)
+        if (!d->members_joined && now_ms() >= d->idle_since + d->linger_ms)
             return;
     }
 }
@@ -122,6 +124,7 @@ static int start(struct weftd *d, int listener)
     if (ret)
         return ret;
     slots_init(d);
+    d->generation = (uint32_t)slots_generation(d);
     sockets_init(d);
     return watch(d, &d->listener, EPOLLIN);
 }
@@ -164,6 +167,7 @@ int main(int argc, char **argv)
     if (!foreground)
         detach();
     raise_limits();
+    listen(listener, 1024); // again, so that peers see the pid after the fork
     if (start(&d, listener))
         return 1;
     run(&d);

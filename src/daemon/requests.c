@@ -74,8 +74,14 @@ static void complete_join(struct weftd *d, struct client *c)
         c->region->slot = slot;
         c->region->generation = c->generation;
     }
+    // Of processes that died while there was no weftd.
+    for (uint32_t i = 0; again && i < WF_SLOTS; i++)
+        for (int k = 0;
+             !d->slots.taken[i] && !d->slots.expected[i].generation && k < WF_HAZARDS_PER_SLOT; k++)
+            atomic_store_explicit(&c->region->hazard[i][k], 0, memory_order_release);
     c->slot = slot;
     d->by_slot[slot] = c;
+    d->members_joined++;
     d->gids.roster[slot] = (struct wf_roster_entry){c->generation, c->pid, 0};
     wf_ring_tx_init(&c->mcast_tx, c->region, 0, d->generation, NULL);
     send_join_reply(d, c);

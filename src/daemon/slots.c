@@ -13,6 +13,8 @@
 #define FIRST_SLOT 1
 #define LAST_SLOT  254
 
+#define BLIND_MS 3000
+
 static void push(struct slots *s, uint32_t slot)
 {
     s->queue[(s->first + s->count++) % WF_SLOTS] = (uint8_t)slot;
@@ -100,9 +102,18 @@ void slots_expect(struct weftd *d, const struct wf_roster_entry *roster)
             continue;
         s->expected[i] = roster[i];
         s->expecting++;
+        s->expecting_since = now_ms();
         if (roster[i].generation > s->last_generation)
             s->last_generation = roster[i].generation;
     }
+}
+
+// A process in another pid namespace cannot be looked up; it gets some time.
+static bool still_expected(const struct slots *s, const struct wf_roster_entry *e)
+{
+    if (e->pid <= 0)
+        return now_ms() < s->expecting_since + BLIND_MS;
+    return kill(e->pid, 0) == 0 || errno != ESRCH;
 }
 
 // Who died while there was no weftd is announced late rather than never.
@@ -111,12 +122,12 @@ void slots_check_expected(struct weftd *d)
     struct slots *s = &d->slots;
     for (uint32_t i = FIRST_SLOT; i <= LAST_SLOT; i++) {
         struct wf_roster_entry *e = &s->expected[i];
-        if (!e->generation || (e->pid > 0 && (kill(e->pid, 0) == 0 || errno != ESRCH)))
+        if (!e->generation || still_expected(s, e))
             continue;
-        client_broadcast(
-            d, &(struct wf_fmsg){.type = WF_F_PEER_DIED, .slot = i, .generation = e->generation},
-            NULL);
+        struct wf_fmsg died = {.type = WF_F_PEER_DIED, .slot = i, .generation = e->generation};
         *e = (struct wf_roster_entry){0};
         s->expecting--;
+        clients_clear_hazards(d, i);
+        client_broadcast(d, &died, NULL);
     }
 }

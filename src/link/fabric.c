@@ -110,6 +110,7 @@ static int reach(struct wf_fabric *f, bool again)
 static void drop(struct wf_fabric *f)
 {
     wf_fabric_free_peers(f);
+    wf_fabric_forget_all(f);
     while (f->head) {
         struct queued_event *q = f->head;
         f->head = q->next;
@@ -169,9 +170,11 @@ int wf_fabric_rejoin(struct wf_fabric *f)
     if (f->sock >= 0)
         return 0;
     int ret = reach(f, true);
-    return ret ? wf_refuse(-ret, WF_R_NO_DAEMON, "joining the fabric again as slot %u: %s", f->slot,
-                           strerror(-ret))
-               : 0;
+    if (ret)
+        return wf_refuse(-ret, WF_R_NO_DAEMON, "joining the fabric again as slot %u: %s", f->slot,
+                         strerror(-ret));
+    wf_fabric_replay(f);
+    return 0;
 }
 
 void wf_fabric_leave(struct wf_fabric *f)
@@ -180,7 +183,7 @@ void wf_fabric_leave(struct wf_fabric *f)
         return;
     // A forked child shares the connection but is not the member.
     if (f->pid == getpid() && f->sock >= 0)
-        (void)wf_fabric_tell(f, &(struct wf_fmsg){.type = WF_F_LEAVE});
+        (void)wf_fabric_tell(f, &(struct wf_fmsg){.type = WF_F_LEAVE}, 0);
     drop(f);
 }
 

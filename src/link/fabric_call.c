@@ -153,14 +153,24 @@ int wf_fabric_call(struct wf_fabric *f, struct wf_fmsg *m, const int *fds, int n
     return ret;
 }
 
-int wf_fabric_tell(struct wf_fabric *f, const struct wf_fmsg *msg)
+int wf_fabric_request(struct wf_fabric *f, struct wf_fmsg *m, int reply_fds[WF_FABRIC_FDS])
+{
+    struct wf_fmsg again = *m;
+    int ret = wf_fabric_call(f, m, NULL, 0, reply_fds);
+    if (ret != -ENOTCONN || wf_fabric_rejoin(f))
+        return ret;
+    *m = again;
+    return wf_fabric_call(f, m, NULL, 0, reply_fds);
+}
+
+int wf_fabric_tell(struct wf_fabric *f, const struct wf_fmsg *msg, int timeout_ms)
 {
     struct wf_fmsg m = *msg;
     m.version = WF_FABRIC_VERSION;
     m.seq = 0;
     if (f->sock < 0)
         return -ENOTCONN;
-    return send_all(f, &m, NULL, 0, 0);
+    return send_all(f, &m, NULL, 0, timeout_ms);
 }
 
 int wf_fabric_next_event(struct wf_fabric *f, struct wf_fabric_event *ev)

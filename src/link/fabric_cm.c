@@ -5,37 +5,55 @@
 #include <errno.h>
 #include <string.h>
 
-static int service_call(struct wf_fabric *f, uint16_t type, uint64_t id, uint64_t mask)
+// A will must arrive; weftd that has stopped reading must not stop us.
+#define WILL_WAIT_MS 100
+
+// A request that sets something up: remembered once weftd has agreed.
+static int set_up(struct wf_fabric *f, const struct wf_fmsg *msg)
 {
-    struct wf_fmsg m = {.type = type, .a = id, .b = mask};
-    return wf_fabric_call(f, &m, NULL, 0, NULL);
+    struct wf_fmsg m = *msg;
+    int ret = wf_fabric_request(f, &m, NULL);
+    return ret ? ret : wf_fabric_keep(f, msg);
+}
+
+// Its opposite, named by the same fields: forgotten first, or joining again would bring it back.
+static int take_down(struct wf_fabric *f, struct wf_fmsg *m, uint16_t type)
+{
+    wf_fabric_forget(f, m, false);
+    m->type = type;
+    return wf_fabric_request(f, m, NULL);
 }
 
 int wf_fabric_listen(struct wf_fabric *f, uint64_t service_id, uint64_t mask)
 {
-    return service_call(f, WF_F_LISTEN, service_id, mask);
+    return set_up(f, &(struct wf_fmsg){.type = WF_F_LISTEN, .a = service_id, .b = mask});
 }
 
 int wf_fabric_unlisten(struct wf_fabric *f, uint64_t service_id, uint64_t mask)
 {
-    return service_call(f, WF_F_UNLISTEN, service_id, mask);
+    struct wf_fmsg m = {.type = WF_F_LISTEN, .a = service_id, .b = mask};
+    return take_down(f, &m, WF_F_UNLISTEN);
 }
 
-static int mcast_call(struct wf_fabric *f, uint16_t type, const union ibv_gid *mgid, uint32_t index)
+static int mcast_message(struct wf_fmsg *m, const union ibv_gid *mgid, uint32_t sgid_index)
 {
-    struct wf_fmsg m = {.type = type, .index = index};
-    memcpy(m.dgid, mgid->raw, 16);
-    return wf_fabric_call(f, &m, NULL, 0, NULL);
+    *m = (struct wf_fmsg){.type = WF_F_MCAST_JOIN, .index = sgid_index};
+    memcpy(m->dgid, mgid->raw, 16);
+    return sgid_index < WF_GIDS ? 0 : -EINVAL;
 }
 
 int wf_fabric_mcast_join(struct wf_fabric *f, const union ibv_gid *mgid, uint32_t sgid_index)
 {
-    return mcast_call(f, WF_F_MCAST_JOIN, mgid, sgid_index);
+    struct wf_fmsg m;
+    int ret = mcast_message(&m, mgid, sgid_index);
+    return ret ? ret : set_up(f, &m);
 }
 
 int wf_fabric_mcast_leave(struct wf_fabric *f, const union ibv_gid *mgid, uint32_t sgid_index)
 {
-    return mcast_call(f, WF_F_MCAST_LEAVE, mgid, sgid_index);
+    struct wf_fmsg m;
+    int ret = mcast_message(&m, mgid, sgid_index);
+    return ret ? ret : take_down(f, &m, WF_F_MCAST_LEAVE);
 }
 
 void wf_fabric_mcast_members(struct wf_fabric *f, const union ibv_gid *mgid,
@@ -43,7 +61,7 @@ void wf_fabric_mcast_members(struct wf_fabric *f, const union ibv_gid *mgid,
 {
     struct wf_fmsg m = {.type = WF_F_MCAST_SLOTS};
     memcpy(m.dgid, mgid->raw, 16);
-    if (wf_fabric_call(f, &m, NULL, 0, NULL))
+    if (wf_fabric_request(f, &m, NULL))
         memset(m.slots, 0, sizeof(m.slots));
     memcpy(slots, m.slots, sizeof(m.slots));
 }
@@ -56,7 +74,7 @@ int wf_fabric_send_mad(struct wf_fabric *f, const union ibv_gid *dgid, uint32_t 
         return -EINVAL;
     memcpy(m.dgid, dgid->raw, 16);
     memcpy(m.mad, mad, sizeof(m.mad));
-    return wf_fabric_tell(f, &m);
+    return wf_fabric_tell(f, &m, 0);
 }
 
 int wf_fabric_set_will(struct wf_fabric *f, uint32_t id, const union ibv_gid *dgid,
@@ -68,8 +86,13 @@ int wf_fabric_set_will(struct wf_fabric *f, uint32_t id, const union ibv_gid *dg
     if (mad) {
         memcpy(m.dgid, dgid->raw, 16);
         memcpy(m.mad, mad, sizeof(m.mad));
+        int ret = wf_fabric_keep(f, &m);
+        if (ret)
+            return ret;
     } else {
         m.flags = WF_FM_DROP;
+        wf_fabric_forget(f, &m, true);
     }
-    return wf_fabric_tell(f, &m);
+    int ret = wf_fabric_tell(f, &m, WILL_WAIT_MS);
+    return ret == -ENOTCONN ? 0 : ret; // told when we join again
 }

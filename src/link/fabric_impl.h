@@ -35,6 +35,7 @@ struct wf_fabric {
     const struct wf_gid_table *gids;
     struct queued_event *head, **tail;
     struct peer_entry *peers[WF_SLOTS];
+    struct kept *kept; // fabric_keep.c
 };
 
 #define WF_FABRIC_TIMEOUT_MS 2000
@@ -48,8 +49,17 @@ uint64_t wf_fabric_now_ms(void);
 // Returns the reply's status; -ENOTCONN when weftd is lost.
 int wf_fabric_call(struct wf_fabric *f, struct wf_fmsg *m, const int *fds, int nfds,
                    int reply_fds[WF_FABRIC_FDS]);
-// Send without a reply; never blocks.
-int wf_fabric_tell(struct wf_fabric *f, const struct wf_fmsg *m);
+// The same, joining again first when weftd was killed.
+int wf_fabric_request(struct wf_fabric *f, struct wf_fmsg *m, int reply_fds[WF_FABRIC_FDS]);
+// Send without a reply; waits for room at most so long.
+int wf_fabric_tell(struct wf_fabric *f, const struct wf_fmsg *m, int timeout_ms);
+
+// Remember a request, forget one (one multicast join of several, or the whole entry), tell a new
+// weftd all of them.
+int wf_fabric_keep(struct wf_fabric *f, const struct wf_fmsg *m);
+void wf_fabric_forget(struct wf_fabric *f, const struct wf_fmsg *m, bool all);
+void wf_fabric_replay(struct wf_fabric *f);
+void wf_fabric_forget_all(struct wf_fabric *f);
 void wf_fabric_lost(struct wf_fabric *f);
 void wf_fabric_queue(struct wf_fabric *f, const struct wf_fabric_event *ev);
 void wf_fabric_peer_died(struct wf_fabric *f, uint32_t slot, uint64_t generation);

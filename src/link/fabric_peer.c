@@ -66,7 +66,7 @@ int wf_fabric_peer(struct wf_fabric *f, uint32_t slot, struct wf_peer **out)
     }
     struct wf_fmsg m = {.type = WF_F_PEER, .slot = slot};
     int fds[WF_FABRIC_FDS];
-    int ret = wf_fabric_call(f, &m, NULL, 0, fds);
+    int ret = wf_fabric_request(f, &m, fds);
     if (ret == 0) {
         m.slot = slot;
         ret = make_peer(f, &m, fds, &e);

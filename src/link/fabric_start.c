@@ -114,8 +114,16 @@ static int starter_main(void *arg)
     syscall(SYS_close_range, 3u, ~0u, 0u);
     syscall(SYS_chdir, "/");
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
-    syscall(SYS_execve, s->path, s->argv, no_env);
-    syscall(SYS_exit, 127);
+    // A process that execs is an ordinary child again, so that one must be another's.
+    pid_t pid = vfork();
+    if (pid == 0) {
+        syscall(SYS_execve, s->path, s->argv, no_env);
+        syscall(SYS_exit, 127);
+    }
+    int status = 127 << 8;
+    if (pid > 0)
+        syscall(SYS_wait4, pid, &status, 0, NULL);
+    syscall(SYS_exit, WIFEXITED(status) ? WEXITSTATUS(status) : 127);
     return 127;
 }
 
@@ -170,6 +178,8 @@ static int try_connect(void)
     int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (s < 0)
         return -errno;
+    int size = 1 << 20;
+    setsockopt(s, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     int err = connect(s, (struct sockaddr *)&sa, len) ? errno : 0;
     struct ucred cred;
     socklen_t clen = sizeof(cred);

@@ -123,6 +123,7 @@ void request_retry_joins(struct weftd *d);
 // slots.c
 void slots_init(struct weftd *d);
 int slots_take(struct weftd *d, uint32_t wanted, uint64_t generation, uint32_t *slot);
+void slots_start_elsewhere(struct weftd *d);
 void slots_give(struct weftd *d, uint32_t slot);
 uint64_t slots_generation(struct weftd *d);
 void slots_expect(struct weftd *d, const struct wf_roster_entry *roster);

@@ -108,7 +108,7 @@ static void run(struct weftd *d)
             slots_check_expected(d);
         if (d->gids.dirty)
             gids_follow(d);
-        if (!d->members_joined && now_ms() >= d->idle_since + d->linger_ms)
+        if (!d->members_joined && !d->sockets.adopting && now_ms() >= d->idle_since + d->linger_ms)
             return;
     }
 }

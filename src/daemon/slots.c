@@ -26,6 +26,18 @@ void slots_init(struct weftd *d)
         push(&d->slots, i);
 }
 
+// Clients of an earlier weftd are there but silent (stopped in a debugger, say), and their slots
+// are not known. They are most likely low ones, so begin in the middle.
+void slots_start_elsewhere(struct weftd *d)
+{
+    for (uint32_t i = 0; i < LAST_SLOT / 2; i++) {
+        uint32_t slot = d->slots.queue[d->slots.first];
+        d->slots.first = (d->slots.first + 1) % WF_SLOTS;
+        d->slots.count--;
+        push(&d->slots, slot);
+    }
+}
+
 // Unique across restarts of weftd too, as long as it counts up slower than milliseconds. The low
 // half, which ring cells carry, must not be 0.
 uint64_t slots_generation(struct weftd *d)

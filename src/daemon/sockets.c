@@ -229,6 +229,7 @@ void sockets_tick(struct weftd *d)
     if (!s->adopting || now_ms() < s->adopt_until)
         return;
     s->adopting = false; // whoever holds the port does not talk to us: go on without it
+    slots_start_elsewhere(d);
     request_retry_joins(d);
 }
 

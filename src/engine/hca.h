@@ -110,6 +110,8 @@ int wf_pd_destroy(struct wf_pd *pd); // -EBUSY while objects use it
 // -EINVAL: wrap-around, unknown access flags, remote write or atomic without local write.
 int wf_mr_reg(struct wf_pd *pd, void *addr, uint64_t len, uint64_t iova, unsigned access,
               struct wf_mr **out);
+// A region of any address and length whose contents are zeros and which drops what is written.
+int wf_mr_reg_null(struct wf_pd *pd, struct wf_mr **out);
 // flags: IBV_REREG_MR_*. On failure the region is as it was before.
 int wf_mr_rereg(struct wf_mr *mr, int flags, struct wf_pd *pd, void *addr, uint64_t len,
                 unsigned access);

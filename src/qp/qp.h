@@ -241,6 +241,7 @@ void wf_complete_recv(struct wf_qp *qp, struct wf_completion *c);
 void wf_recv_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why);
 void wf_qp_to_error(struct wf_qp *qp);
 void wf_qp_flush(struct wf_qp *qp);
+void wf_qp_flush_sends(struct wf_qp *qp);
 
 // Take a receive for an incoming message; false: none posted.
 bool wf_recv_take(struct wf_qp *qp, const struct wf_pkt *pkt);

@@ -77,7 +77,7 @@ void wf_retire_done(struct wf_qp *qp)
         wf_retire_failed(qp, qp->req.fail_status, qp->req.fail_reason);
 }
 
-static void flush_sends(struct wf_qp *qp)
+void wf_qp_flush_sends(struct wf_qp *qp)
 {
     while (qp->sq.una != qp->sq.head)
         complete_send(qp, IBV_WC_WR_FLUSH_ERR, WF_R_FLUSHED);
@@ -104,7 +104,7 @@ void wf_retire_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reaso
     }
     // IBA 10.3.1.6: a send error of an unreliable QP stops its send queue only.
     wf_qp_set_state(qp, IBV_QPS_SQE);
-    flush_sends(qp);
+    wf_qp_flush_sends(qp);
 }
 
 void wf_complete_recv(struct wf_qp *qp, struct wf_completion *c)
@@ -175,7 +175,7 @@ static void flush_receives(struct wf_qp *qp)
 
 void wf_qp_flush(struct wf_qp *qp)
 {
-    flush_sends(qp);
+    wf_qp_flush_sends(qp);
     flush_receives(qp);
     wf_timer_stop(qp);
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The engine of this process: made on first use, one for all faces, made anew in a child.
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct wf_hca *process_hca;
+
+// A child shares memory and sockets with its parent's engine but has none of its threads. It
+// forgets that engine (its objects stay readable, and do nothing) and makes its own on next use.
+static void before_fork(void)
+{
+    pthread_mutex_lock(&process_lock);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&process_lock);
+}
+
+static void after_fork_child(void)
+{
+    process_hca = NULL;
+    pthread_mutex_init(&process_lock, NULL);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static int make(struct wf_hca **out)
+{
+    struct wf_fabric *f;
+    int err = wf_fabric_join(&f);
+    if (err)
+        return err;
+    struct wf_hca_parts parts = {
+        .fabric = f, .region = wf_fabric_region(f), .slot = wf_fabric_slot(f)};
+    err = wf_loop_link_create(&parts.loop);
+    if (!err)
+        err = wf_shm_link_create(f, &parts.shm);
+    int fd4 = wf_fabric_udp_fd(f, AF_INET), fd6 = wf_fabric_udp_fd(f, AF_INET6);
+    if (!err && (fd4 >= 0 || fd6 >= 0))
+        err = wf_udp_link_create(fd4, fd6, &parts.udp);
+    if (!err)
+        err = wf_hca_create(&parts, out);
+    if (err) {
+        wf_fabric_leave(f);
+        return err;
+    }
+    err = wf_thread_start(*out);
+    if (err)
+        wf_hca_destroy(*out);
+    return err;
+}
+
+int wf_hca_get(struct wf_hca **out)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&process_lock);
+    int err = process_hca ? 0 : make(&process_hca);
+    if (err) {
+        process_hca = NULL;
+    } else {
+        process_hca->refs++;
+        *out = process_hca;
+    }
+    pthread_mutex_unlock(&process_lock);
+    return err;
+}
+
+void wf_hca_put(struct wf_hca *hca)
+{
+    pthread_mutex_lock(&process_lock);
+    // An engine from before a fork() is not ours to stop.
+    if (hca == process_hca && --hca->refs == 0) {
+        process_hca = NULL;
+        wf_thread_stop(hca);
+        wf_hca_destroy(hca);
+    }
+    pthread_mutex_unlock(&process_lock);
+}

@@ -185,6 +185,7 @@ void wf_path_put(struct wf_path_ref *p);
 struct wf_link *wf_route(struct wf_hca *h, const struct wf_path *path, uint32_t dqpn,
                          struct wf_peer **peer);
 void wf_qp_use_path(struct wf_qp *qp);
+uint32_t wf_qp_segment(struct wf_qp *qp);
 int wf_mcast_send(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *pkt); // mcast.c
 void wf_mcast_deliver(struct wf_hca *h, const struct wf_pkt *pkt);
 

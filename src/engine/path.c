@@ -123,6 +123,23 @@ static bool on_udp(const struct wf_hca *h, const struct wf_qp *qp)
     return h->udp && qp->path && qp->path->link == h->udp;
 }
 
+#define WHOLE_MESSAGE 0x80000000u // longer than any
+
+uint32_t wf_qp_segment(struct wf_qp *qp)
+{
+    struct wf_hca *h = wf_hca_of(qp);
+    const struct wf_path *path = qp->path;
+    if (!path->link || path->link == h->udp)
+        return qp->mtu;
+    if (path->link == h->loop)
+        return WHOLE_MESSAGE;
+    uint32_t max = wf_shm_max_payload(h->shm, path->peer);
+    // UC has no acknowledgement that would tell when a payload left in place was fetched.
+    if (qp->type == IBV_QPT_UC || max < WF_SHM_COPY_MAX)
+        max = WF_SHM_COPY_MAX;
+    return max >= WF_LIMIT_MSG ? WHOLE_MESSAGE : max / qp->mtu * qp->mtu;
+}
+
 void wf_qp_use_path(struct wf_qp *qp)
 {
     struct wf_hca *h = wf_hca_of(qp);
@@ -139,17 +156,7 @@ void wf_qp_use_path(struct wf_qp *qp)
         qp->req.read_chunk = UDP_READ_PIECE;
         return;
     }
-    uint32_t whole = 0x80000000u; // longer than any message
-    if (path->link && path->link == h->loop)
-        qp->seg = whole;
-    if (path->link && path->link == h->shm) {
-        uint32_t max = wf_shm_max_payload(h->shm, path->peer);
-        qp->seg = max >= WF_LIMIT_MSG ? whole : max / qp->mtu * qp->mtu;
-        if (!qp->seg)
-            qp->seg = qp->mtu;
+    qp->seg = wf_qp_segment(qp);
+    if (path->link && path->link == h->shm)
         qp->one_sided = path->peer->cma && qp->type == IBV_QPT_RC;
-        // UC has no acknowledgement that would tell when a referenced payload was fetched.
-        if (qp->type == IBV_QPT_UC && qp->seg > WF_SHM_COPY_MAX)
-            qp->seg = WF_SHM_COPY_MAX / qp->mtu * qp->mtu;
-    }
 }

@@ -139,6 +139,7 @@ static void op_path_put(struct wf_qp *qp, struct wf_path *path)
 const struct wf_qp_ops wf_engine_qp_ops = {
     .send = op_send,
     .fetch = op_fetch,
+    .segment = wf_qp_segment,
     .onesided = op_onesided,
     .unseen = op_unseen,
     .event = op_event,

@@ -120,6 +120,8 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
         *seen = h->polls;
     }
     if (h->mode == WF_THREAD_DOZE) {
+        // Set anew each time: the peer that rings takes it back. Before the last look at the rings.
+        atomic_store_explicit(&h->region->sleeping, 1, memory_order_seq_cst);
         while (wf_progress_locked(h) || h->ready.head)
             ;
         uint64_t qp = wf_heap_next(h);

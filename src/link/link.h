@@ -67,6 +67,9 @@ int wf_shm_link_create(struct wf_fabric *f, struct wf_link **out);
 #define WF_SHM_COPY_MAX 8192u
 uint32_t wf_shm_max_payload(struct wf_link *l, const struct wf_peer *peer);
 
+// Has the peer not yet taken all that was sent to it?
+bool wf_shm_unseen(struct wf_link *l, const struct wf_peer *peer);
+
 // Packets to QPs of this engine. Payload is taken by reference until it is delivered: poll until 0
 // before the sender's buffers can change.
 int wf_loop_link_create(struct wf_link **out);

@@ -140,6 +140,16 @@ uint32_t wf_shm_max_payload(struct wf_link *l, const struct wf_peer *peer)
     return tx && wf_ring_remote_ok(tx) ? 1u << 31 : WF_SHM_COPY_MAX;
 }
 
+bool wf_shm_unseen(struct wf_link *l, const struct wf_peer *peer)
+{
+    const struct wf_ring_tx *tx = ((struct shm_link *)l)->tx[peer->slot];
+    if (!tx || tx->region != peer->region)
+        return false;
+    uint64_t v = atomic_load_explicit(&tx->ring->consumed, memory_order_relaxed);
+    uint32_t taken = v >> 32 == tx->generation ? (uint32_t)v : 0;
+    return tx->pos != taken;
+}
+
 int wf_shm_link_create(struct wf_fabric *f, struct wf_link **out)
 {
     static const struct wf_link_ops ops = {

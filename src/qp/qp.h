@@ -50,6 +50,8 @@ struct wf_qp_ops {
     // Copy `len` bytes at `off` of a payload that lies in another process. 0 or -EFAULT.
     int (*fetch)(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *dst,
                  int niov);
+    // What one packet may carry now; asked for at the start of a message.
+    uint32_t (*segment)(struct wf_qp *qp);
     // Execute part of a WRITE or READ in the peer's memory, on the same host. -EAGAIN: send it as
     // a packet instead. NULL when there is no such path.
     int (*onesided)(struct wf_qp *qp, const struct wf_swqe *w, const struct iovec *iov, int niov,

@@ -150,6 +150,8 @@ static bool transmit(struct wf_qp *qp, struct wf_pkt *pkt)
 static bool send_data(struct wf_qp *qp, struct wf_swqe *w)
 {
     uint32_t off = qp->req.off, left = w->len - off;
+    if (!off && w->len > qp->seg)
+        qp->seg = qp->env->ops->segment(qp);
     uint32_t n = left < qp->seg ? left : qp->seg;
     uint32_t npsn = wf_qp_npsn(qp, n);
     bool first = off == 0, last = n == left;

@@ -87,7 +87,7 @@ static int check_length(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
 {
     if (!(flags & WF_F_PAYLOAD))
         return DONE;
-    bool good = pkt->npsn == wf_qp_npsn(qp, pkt->len) && pkt->len <= qp->seg;
+    bool good = pkt->npsn == wf_qp_npsn(qp, pkt->len);
     if (!(flags & WF_F_LAST) && pkt->len != pkt->npsn * qp->mtu)
         good = false;
     return good ? DONE : refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_BAD_PACKET);

@@ -36,9 +36,14 @@ static struct wf_path path_between(const union ibv_gid *from, const union ibv_gi
 
 int udp_testing_open(struct udp_testing *t, bool v6)
 {
+    return udp_testing_open_at(t, v6, 0);
+}
+
+int udp_testing_open_at(struct udp_testing *t, bool v6, uint16_t port)
+{
     const union ibv_gid one = {.raw = {[15] = 1}};
     union ibv_gid a = v6 ? one : gid4(2), b = v6 ? one : gid4(3);
-    *t = (struct udp_testing){.fds = {-1, -1}};
+    *t = (struct udp_testing){.fds = {-1, -1}, .port = port};
     t->fds[0] = open_socket(v6, &a, &t->port);
     if (t->fds[0] < 0)
         return t->fds[0];

@@ -15,6 +15,7 @@ struct udp_testing {
 
 // 0 or -errno.
 int udp_testing_open(struct udp_testing *t, bool v6);
+int udp_testing_open_at(struct udp_testing *t, bool v6, uint16_t port); // not any free port
 void udp_testing_close(struct udp_testing *t);
 
 void udp_testing_block(bool on);  // the socket buffer is full

@@ -188,7 +188,8 @@ static void test_many_mads_none_lost_while_receiver_reads(void **state)
     wf_fabric_leave(a);
 }
 
-// ---- two hosts: this namespace and another one, joined by a veth pair -----------------------------
+// ---- two hosts: this namespace and another one, joined by a veth pair
+// -----------------------------
 
 static void body_other_host(struct member_proc *self, void *arg)
 {

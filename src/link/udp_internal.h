@@ -81,6 +81,7 @@ struct wf_udp_rx {
     int fd;
     bool v6;
     uint32_t idle;      // polls in a row that found nothing
+    int want;           // messages to ask for next time
     int nmsg, cur;      // messages received, the one being delivered
     size_t off;         // of the next packet in it
     uint16_t seg, next; // size of its packets, index of the next

@@ -200,6 +200,13 @@ static void refused(struct wf_udp_link *u, const struct batch *b, int err)
     lose(u, 1, err);
 }
 
+static int hand_over(int fd, struct batch *b)
+{
+    if (b->nmsg > 1)
+        return sendmmsg(fd, b->msgs, (unsigned)b->nmsg, MSG_DONTWAIT);
+    return sendmsg(fd, &b->msgs[0].msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
+}
+
 void wf_udp_tx_push(struct wf_udp_link *u)
 {
     struct wf_udp_tx *t = &u->tx;
@@ -218,7 +225,7 @@ void wf_udp_tx_push(struct wf_udp_link *u)
             refused(u, &b, -rc);
             continue;
         }
-        int n = sendmmsg(s->fd, b.msgs, (unsigned)b.nmsg, MSG_DONTWAIT);
+        int n = hand_over(s->fd, &b);
         if (n > 0)
             sent(u, &b, n);
         else

@@ -83,24 +83,34 @@ void udp_testing_no_gso(bool on)
 
 int __real_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
 int __wrap_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
+ssize_t __real_sendmsg(int fd, const struct msghdr *m, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
 
-static bool segmented(struct msghdr *m)
+static bool segmented(const struct msghdr *m)
 {
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c))
+    const struct cmsghdr *c = m->msg_control;
+    for (; c; c = CMSG_NXTHDR((struct msghdr *)(uintptr_t)m, (struct cmsghdr *)(uintptr_t)c))
         if (c->cmsg_level == SOL_UDP)
             return true;
     return false;
 }
 
+// The error that the first message meets, or 0.
+static int error_for(const struct msghdr *m)
+{
+    if (blocked)
+        return EAGAIN;
+    return no_gso && segmented(m) ? EINVAL : 0;
+}
+
 int __wrap_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
-    if (blocked) {
-        errno = EAGAIN;
-        return -1;
-    }
-    if (no_gso && n && segmented(&msgs[0].msg_hdr)) {
-        errno = EINVAL;
-        return -1;
-    }
-    return __real_sendmmsg(fd, msgs, no_gso ? 1 : n, flags);
+    errno = error_for(&msgs[0].msg_hdr);
+    return errno ? -1 : __real_sendmmsg(fd, msgs, no_gso ? 1 : n, flags);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    errno = error_for(m);
+    return errno ? -1 : __real_sendmsg(fd, m, flags);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // For tests and benchmarks of the udp link: links on loopback, and a sendmmsg() that can be told to
-// fail (linked in with -Wl,--wrap=sendmmsg).
+// fail (linked in with -Wl,--wrap=sendmmsg,--wrap=sendmsg).
 #ifndef WF_LINK_UDP_TESTING_H
 #define WF_LINK_UDP_TESTING_H
 

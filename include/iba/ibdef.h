@@ -23,8 +23,7 @@ typedef struct _IB_AH *IB_ADDR_HANDLE, *__ptr64 IB_ADDR_HANDLE64;
 typedef struct _IB_MR *IB_MR_HANDLE, *__ptr64 IB_MR_HANDLE64;
 typedef struct _IB_MW *IB_MW_HANDLE, *__ptr64 IB_MW_HANDLE64;
 
-// ---- addresses
-// ------------------------------------------------------------------------------------
+// ---- addresses ----------------------------------------------------------------------------------
 
 typedef union DECLSPEC_ALIGN(8) _IB_GID {
     UCHAR Raw[16];
@@ -47,8 +46,7 @@ typedef struct DECLSPEC_ALIGN(8) _IB_GRH {
     IB_GID DGid;
 } IB_GRH;
 
-// ---- port and CA attributes
-// -----------------------------------------------------------------------
+// ---- port and CA attributes ---------------------------------------------------------------------
 
 typedef enum _IB_MTU {
     IB_MTU_256 = 1,
@@ -223,8 +221,7 @@ typedef struct DECLSPEC_ALIGN(8) _IB_MODIFY_CA {
     CHAR NodeDesc[64];
 } IB_MODIFY_CA;
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 // "CA", "CQ", "QP": whose event verb or callback delivers it. Those marked - are defined by the RFC
 // and never raised by this device.
@@ -255,8 +252,7 @@ typedef enum _IB_ASYNC_EVENT {
     IbAeUnknown           // anything this list has no name for, e.g. a changed GID or P_Key table
 } IB_ASYNC_EVENT;
 
-// ---- work completions
-// -----------------------------------------------------------------------------
+// ---- work completions ---------------------------------------------------------------------------
 
 typedef enum _IB_WC_STATUS {
     IbWcSuccess,
@@ -313,8 +309,7 @@ typedef struct DECLSPEC_ALIGN(8) _IB_WC {
     } Ud;
 } IB_WC;
 
-// ---- work requests
-// --------------------------------------------------------------------------------
+// ---- work requests ------------------------------------------------------------------------------
 
 // The RFC writes 0 << 1 for READ, which can neither be asked for nor refused (decision 1). A client
 // that needs the literal value defines IB_AC_RDMA_READ_LITERAL; READ is then always granted.
@@ -399,8 +394,7 @@ typedef struct DECLSPEC_ALIGN(8) _IB_BIND_WR {
     ULONG Length;
 } IB_BIND_WR;
 
-// ---- address handles
-// ------------------------------------------------------------------------------
+// ---- address handles ----------------------------------------------------------------------------
 
 enum IB_AH_FLAGS { IB_AH_FLAG_GRH = (1 << 0) };
 
@@ -415,8 +409,7 @@ typedef struct DECLSPEC_ALIGN(8) _IB_AH_ATTR {
     UCHAR PathBits;
 } IB_AH_ATTR;
 
-// ---- queue pairs
-// ----------------------------------------------------------------------------------
+// ---- queue pairs --------------------------------------------------------------------------------
 
 typedef enum _IB_QP_TYPE {
     IbQpTypeReliableConn = 0, // the numbers of the first three are those of a CM request

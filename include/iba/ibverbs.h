@@ -48,8 +48,7 @@ typedef struct _CI_UDATA {
     SIZE_T OutputSize; // lowered to the bytes that are to be copied back
 } CI_UDATA;
 
-// ---- channel adapters
-// -----------------------------------------------------------------------------
+// ---- channel adapters ---------------------------------------------------------------------------
 
 typedef struct _IB_CA {
     VOID *Context;      // the client's, from OpenCa
@@ -105,8 +104,7 @@ typedef NTSTATUS (*PMODIFY_PORT)(IN IB_CA *const pCa, IN const UCHAR PortNumber,
                                  IN const ULONG Flags, IN const IB_MODIFY_PORT *const pModify,
                                  IN IRP *const pIrp);
 
-// ---- completion queues
-// ----------------------------------------------------------------------------
+// ---- completion queues --------------------------------------------------------------------------
 
 typedef struct _IB_CQ {
     IB_CA *pCa;
@@ -158,8 +156,7 @@ typedef NTSTATUS (*PGET_CQ_COMP_EVENT)(IN IB_CQ *const pCq, IN IRP *const pIrp);
 // Wait for an asynchronous event of the queue, as GetCaPortEvent. Cancellable.
 typedef NTSTATUS (*PGET_CQ_ASYNC_EVENT)(IN IB_CQ *const pCq, IN IRP *const pIrp);
 
-// ---- protection domains
-// ---------------------------------------------------------------------------
+// ---- protection domains -------------------------------------------------------------------------
 
 typedef struct _IB_PD {
     IB_CA *pCa;
@@ -174,8 +171,7 @@ typedef NTSTATUS (*PCREATE_PD)(IN IB_CA *const pCa, IN OUT CI_UDATA *const pUser
 typedef NTSTATUS (*PDESTROY_PD)(IN IB_PD *const pPd, IN OUT CI_UDATA *const pUserData,
                                 IN IRP *const pIrp);
 
-// ---- address handles: all synchronous
-// -------------------------------------------------------------
+// ---- address handles: all synchronous -----------------------------------------------------------
 
 typedef struct _IB_AH {
     IB_PD *pPd;
@@ -191,8 +187,7 @@ typedef NTSTATUS (*PDESTROY_AH)(IN IB_AH *const pAh);
 typedef NTSTATUS (*PMODIFY_AH)(IN IB_AH *const pAh, IN IB_AH_ATTR *const pModify);
 typedef NTSTATUS (*PQUERY_AH)(IN IB_AH *const pAh, OUT IB_AH_ATTR *const pAttr);
 
-// ---- shared receive queues
-// ------------------------------------------------------------------------
+// ---- shared receive queues ----------------------------------------------------------------------
 
 // The verbs are in the version 2 table, see weft/iba.h.
 typedef struct _IB_SRQ {
@@ -203,8 +198,7 @@ typedef struct _IB_SRQ {
 typedef NTSTATUS (*PPOST_SRQ_RECV)(IN IB_SRQ *const pSrq, IN const IB_RECV_WR *pRecvWr,
                                    OUT IB_RECV_WR **const ppFailedRecv);
 
-// ---- queue pairs
-// ----------------------------------------------------------------------------------
+// ---- queue pairs --------------------------------------------------------------------------------
 
 typedef struct _IB_QP {
     IB_PD *pPd;
@@ -270,8 +264,7 @@ typedef NTSTATUS (*PPOST_RECV)(IN IB_QP *const pQp, IN const IB_RECV_WR *pRecvWr
 // Wait for an asynchronous event of the queue pair, as GetCaPortEvent. Cancellable.
 typedef NTSTATUS (*PGET_QP_ASYNC_EVENT)(IN IB_QP *const pQp, IN IRP *const pIrp);
 
-// ---- memory regions
-// -------------------------------------------------------------------------------
+// ---- memory regions -----------------------------------------------------------------------------
 
 // Ends are one past the last byte. Registered from an MDL list: pMdlList is that list and both
 // ranges are its virtual addresses. From a scatter/gather list: IoVa and the starts are 0. For the
@@ -311,8 +304,7 @@ typedef NTSTATUS (*PGET_DMA_MR)(IN IB_PD *const pPd, IN const ULONG AccessMask, 
 // Pending while a window is bound to the region. Information: the MDL list of RegMdl, else 0.
 typedef NTSTATUS (*PDEREG_MR)(IN IB_MR *const pMr, IN IRP *const pIrp);
 
-// ---- memory windows
-// -------------------------------------------------------------------------------
+// ---- memory windows -----------------------------------------------------------------------------
 
 typedef struct _IB_MW {
     IB_PD *pPd;
@@ -333,8 +325,7 @@ typedef NTSTATUS (*PDESTROY_MW)(IN VOID *const pMw, IN IRP *const pIrp);
 typedef NTSTATUS (*PBIND_MW)(IN IB_QP *const pQp, IN IB_MW *const pMw,
                              IN const IB_BIND_WR *const pBindWr);
 
-// ---- the table
-// ------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 #define IB_VERBS_INTERFACE_VERSION (1)
 

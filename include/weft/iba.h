@@ -11,8 +11,7 @@
 extern "C" {
 #endif
 
-// ---- version 2
-// ------------------------------------------------------------------------------------
+// ---- version 2 ----------------------------------------------------------------------------------
 
 typedef struct _IB_SRQ_CREATE {
     ULONG Depth; // receives it holds; at least 1
@@ -81,8 +80,7 @@ typedef struct _WEFT_IB_VERBS_INTERFACE_2 {
     PDETACH_MCAST DetachMcast;
 } WEFT_IB_VERBS_INTERFACE_2;
 
-// ---- getting the table
-// ----------------------------------------------------------------------------
+// ---- getting the table --------------------------------------------------------------------------
 
 // Stands for IRP_MJ_PNP / IRP_MN_QUERY_INTERFACE to the adapter. Version 1 fills an
 // IB_VERBS_INTERFACE_STANDARD, version 2 a WEFT_IB_VERBS_INTERFACE_2, at pInterface; one reference
@@ -103,8 +101,7 @@ WEFT_API NTSTATUS weft_iba_query_interface_literal(const GUID *InterfaceType, US
 // Parameters.QueryInterface.Size must hold the version asked for (else STATUS_INVALID_PARAMETER).
 WEFT_API PDEVICE_OBJECT weft_iba_device_object(VOID);
 
-// ---- knobs, for the process
-// -----------------------------------------------------------------------
+// ---- knobs, for the process ---------------------------------------------------------------------
 
 // Where asynchronous verbs do their work. A client that wants to see its pending paths run at
 // PASSIVE_LEVEL chooses WEFT_IBA_ALWAYS_PEND. Environment: WEFT_IBA_POLICY=pend.
@@ -118,8 +115,7 @@ WEFT_API VOID weft_iba_set_policy(WEFT_IBA_POLICY Policy);
 // smaller: set it when the peer uses less. 0 takes the limit away. Environment: WEFT_IBA_MTU=1024.
 WEFT_API VOID weft_iba_set_path_mtu(IB_MTU Mtu);
 
-// ---- helpers
-// --------------------------------------------------------------------------------------
+// ---- helpers ------------------------------------------------------------------------------------
 
 // Points Wr->Sge[0..Count) at the elements of a flat array; Wr must have room for Count pointers.
 FORCEINLINE VOID weft_iba_chain_sge(IB_SGE *__ptr64 *Sge, IB_SGE *Flat, ULONG Count)

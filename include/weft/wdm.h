@@ -30,8 +30,7 @@
 extern "C" {
 #endif
 
-// ---- annotations and compiler words
-// --------------------------------------------------------------
+// ---- annotations and compiler words -------------------------------------------------------------
 
 #ifndef IN
 #define IN
@@ -74,8 +73,7 @@ extern "C" {
 #define FALSE 0
 #endif
 
-// ---- base types
-// -----------------------------------------------------------------------------------
+// ---- base types ---------------------------------------------------------------------------------
 
 typedef void VOID, *PVOID;
 typedef char CHAR, *PCHAR, CCHAR;
@@ -140,8 +138,7 @@ FORCEINLINE int IsEqualGUID(const GUID *a, const GUID *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-// ---- NTSTATUS
-// -------------------------------------------------------------------------------------
+// ---- NTSTATUS -----------------------------------------------------------------------------------
 
 // Severity is the top two bits: success, information, warning, error. Only errors and warnings are
 // negative, so STATUS_MORE_ENTRIES counts as success and STATUS_BUFFER_OVERFLOW does not.
@@ -175,8 +172,7 @@ FORCEINLINE int IsEqualGUID(const GUID *a, const GUID *b)
 #define STATUS_NETWORK_UNREACHABLE      ((NTSTATUS)0xC000023CL)
 #define STATUS_CONTINUE_COMPLETION      STATUS_SUCCESS
 
-// ---- doubly linked lists
-// --------------------------------------------------------------------------
+// ---- doubly linked lists ------------------------------------------------------------------------
 
 typedef struct _LIST_ENTRY {
     struct _LIST_ENTRY *Flink;
@@ -228,8 +224,7 @@ FORCEINLINE VOID InsertHeadList(PLIST_ENTRY head, PLIST_ENTRY entry)
     head->Flink = entry;
 }
 
-// ---- interlocked operations
-// -----------------------------------------------------------------------
+// ---- interlocked operations ---------------------------------------------------------------------
 
 FORCEINLINE LONG InterlockedIncrement(LONG volatile *p)
 {
@@ -258,8 +253,7 @@ FORCEINLINE LONG InterlockedCompareExchange(LONG volatile *p, LONG exchange, LON
     return comparand;
 }
 
-// ---- IRQL
-// -----------------------------------------------------------------------------------------
+// ---- IRQL ---------------------------------------------------------------------------------------
 
 #define PASSIVE_LEVEL  0
 #define APC_LEVEL      1
@@ -282,8 +276,7 @@ WEFT_API VOID weft_wdm_may_block(const char *what);
 #define PAGED_CODE() weft_wdm_may_block(__func__)
 #endif
 
-// ---- spin locks
-// -----------------------------------------------------------------------------------
+// ---- spin locks ---------------------------------------------------------------------------------
 
 typedef ULONG_PTR KSPIN_LOCK, *PKSPIN_LOCK;
 
@@ -295,8 +288,7 @@ NTKERNELAPI VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql);
 NTKERNELAPI VOID KeAcquireSpinLockAtDpcLevel(PKSPIN_LOCK SpinLock);
 NTKERNELAPI VOID KeReleaseSpinLockFromDpcLevel(PKSPIN_LOCK SpinLock);
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 typedef enum _EVENT_TYPE { NotificationEvent, SynchronizationEvent } EVENT_TYPE;
 typedef enum _KWAIT_REASON { Executive, FreePage, PageIn, UserRequest = 6 } KWAIT_REASON;
@@ -320,8 +312,7 @@ NTKERNELAPI NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason
                                            KPROCESSOR_MODE WaitMode, BOOLEAN Alertable,
                                            PLARGE_INTEGER Timeout);
 
-// ---- memory
-// ---------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 typedef enum _POOL_TYPE { NonPagedPool, PagedPool } POOL_TYPE;
 
@@ -337,8 +328,7 @@ NTKERNELAPI VOID ExFreePool(PVOID P);
 #define RtlMoveMemory(d, s, n) memmove((d), (s), (n))
 #endif
 
-// ---- MDLs and scatter/gather lists
-// ----------------------------------------------------------------
+// ---- MDLs and scatter/gather lists --------------------------------------------------------------
 
 #ifndef PAGE_SIZE
 #define PAGE_SIZE 4096ul
@@ -416,8 +406,7 @@ typedef struct _SCATTER_GATHER_LIST {
     SCATTER_GATHER_ELEMENT Elements[];
 } SCATTER_GATHER_LIST, *PSCATTER_GATHER_LIST;
 
-// ---- interfaces
-// -----------------------------------------------------------------------------------
+// ---- interfaces ---------------------------------------------------------------------------------
 
 typedef VOID (*PINTERFACE_REFERENCE)(PVOID Context);
 typedef VOID (*PINTERFACE_DEREFERENCE)(PVOID Context);
@@ -430,8 +419,7 @@ typedef struct _INTERFACE {
     PINTERFACE_DEREFERENCE InterfaceDereference;
 } INTERFACE, *PINTERFACE;
 
-// ---- IRPs
-// -----------------------------------------------------------------------------------------
+// ---- IRPs ---------------------------------------------------------------------------------------
 
 #define IRP_MJ_CREATE                  0x00
 #define IRP_MJ_CLOSE                   0x02

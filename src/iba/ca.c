@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 static void call_fatal(struct wf_iba_events *e, ULONG event)
 {
@@ -108,8 +107,7 @@ void wf_iba_ca_async(void *user, enum ibv_event_type type, void *object, uint8_t
     }
 }
 
-// ---- class
-// ----------------------------------------------------------------------------------------
+// ---- class --------------------------------------------------------------------------------------
 
 static int destroy(struct wf_iba_object *o)
 {
@@ -134,8 +132,7 @@ struct wf_iba_ca *wf_iba_ca_of(const IB_CA *pub)
     return (struct wf_iba_ca *)wf_iba_object_of(pub, WF_IBA_CA);
 }
 
-// ---- open, close
-// ----------------------------------------------------------------------------------
+// ---- open, close --------------------------------------------------------------------------------
 
 struct open_op {
     struct wf_iba_op op;
@@ -193,8 +190,7 @@ NTSTATUS wf_iba_close_ca(IB_CA *const pCa, CI_UDATA *const pUserData, IRP *const
     return wf_iba_destroy(ca ? &ca->obj : NULL, pUserData, pIrp);
 }
 
-// ---- event verbs
-// ----------------------------------------------------------------------------------
+// ---- event verbs --------------------------------------------------------------------------------
 
 NTSTATUS wf_iba_get_ca_fatal_event(IB_CA *const pCa, IRP *const pIrp)
 {

@@ -10,8 +10,7 @@
     (IB_PORT_CAP_IS_SM | IB_PORT_CAP_CM_SUP | IB_PORT_CAP_SNMP_TUNNEL_SUP |                        \
      IB_PORT_CAP_DEVICE_MGMT_SUP | IB_PORT_CAP_VENDOR_CLASS_SUP | IB_PORT_CAP_BOOT_MGMT_SUP)
 
-// ---- ModifyCa
-// -------------------------------------------------------------------------------------
+// ---- ModifyCa -----------------------------------------------------------------------------------
 
 struct modify_ca_op {
     struct wf_iba_op op;
@@ -45,8 +44,7 @@ NTSTATUS wf_iba_modify_ca(IB_CA *const pCa, const ULONG Flags, const IB_MODIFY_C
     return wf_iba_start(&op.op, sizeof(op), run_modify_ca, &ca->obj, NULL, pIrp);
 }
 
-// ---- ModifyPort
-// -----------------------------------------------------------------------------------
+// ---- ModifyPort ---------------------------------------------------------------------------------
 
 struct modify_port_op {
     struct wf_iba_op op;

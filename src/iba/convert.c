@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-// ---- access
-// ---------------------------------------------------------------------------------------
+// ---- access -------------------------------------------------------------------------------------
 
 static const struct {
     ULONG iba;
@@ -43,8 +42,7 @@ ULONG wf_iba_access_back(int access)
     return mask;
 }
 
-// ---- addresses
-// ------------------------------------------------------------------------------------
+// ---- addresses ----------------------------------------------------------------------------------
 
 static int gid_index(const IB_GID *gid)
 {
@@ -127,8 +125,7 @@ bool wf_iba_qp_type(IB_QP_TYPE in, enum ibv_qp_type *out)
     }
 }
 
-// ---- completions
-// ----------------------------------------------------------------------------------
+// ---- completions --------------------------------------------------------------------------------
 
 static IB_WC_STATUS wc_status(enum ibv_wc_status status)
 {
@@ -210,8 +207,7 @@ void wf_iba_wc(const struct wf_wc *in, IB_WC *out)
     out->Ud.PathBits = wc->dlid_path_bits;
 }
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 ULONG wf_iba_event(enum ibv_event_type type, USHORT version)
 {

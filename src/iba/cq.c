@@ -2,8 +2,7 @@
 // Completion queues.
 #include "iba/iba.h"
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 static void on_comp(void *user)
 {
@@ -23,8 +22,7 @@ static void call_async(struct wf_iba_events *e, ULONG event)
     cq->on_async(&cq->pub, cq->pub.Context, (IB_ASYNC_EVENT)event);
 }
 
-// ---- class
-// ----------------------------------------------------------------------------------------
+// ---- class --------------------------------------------------------------------------------------
 
 static int destroy(struct wf_iba_object *o)
 {
@@ -46,8 +44,7 @@ struct wf_iba_cq *wf_iba_cq_of(const IB_CQ *pub)
     return (struct wf_iba_cq *)wf_iba_object_of(pub, WF_IBA_CQ);
 }
 
-// ---- create, destroy, resize
-// ----------------------------------------------------------------------
+// ---- create, destroy, resize --------------------------------------------------------------------
 
 struct create_op {
     struct wf_iba_op op;
@@ -129,8 +126,7 @@ NTSTATUS wf_iba_resize_cq(IB_CQ *const pCq, ULONG const NumCqes, CI_UDATA *const
     return wf_iba_start(&op.op, sizeof(op), run_resize, &cq->obj, pUserData, pIrp);
 }
 
-// ---- arming
-// ---------------------------------------------------------------------------------------
+// ---- arming -------------------------------------------------------------------------------------
 
 static NTSTATUS arm(struct wf_iba_cq *cq, ULONG count, bool solicited)
 {
@@ -159,8 +155,7 @@ NTSTATUS wf_iba_rearm_n_cq(IB_CQ *const pCq, const ULONG NumCqes)
     return NumCqes > UINT16_MAX ? STATUS_NOT_SUPPORTED : arm(cq, NumCqes, false);
 }
 
-// ---- polling
-// --------------------------------------------------------------------------------------
+// ---- polling ------------------------------------------------------------------------------------
 
 // A dead device keeps the completions it had.
 static NTSTATUS nothing_left(const struct wf_iba_cq *cq)
@@ -206,8 +201,7 @@ NTSTATUS wf_iba_peek_cq(IB_CQ *const pCq, LONG *const pNumWc)
     return STATUS_SUCCESS;
 }
 
-// ---- event verbs
-// ----------------------------------------------------------------------------------
+// ---- event verbs --------------------------------------------------------------------------------
 
 NTSTATUS wf_iba_get_cq_comp_event(IB_CQ *const pCq, IRP *const pIrp)
 {

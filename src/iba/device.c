@@ -2,6 +2,8 @@
 // The one adapter of the process, its lock, and who runs where.
 #include "iba/iba.h"
 
+#include "base/clock.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,20 +54,36 @@ static void read_environment(void)
             atomic_store(&mtu_limit, (int)of[i]);
 }
 
+static void init_device(struct wf_iba_device *d, struct wf_hca *hca)
+{
+    struct ibv_device_attr attr;
+    d->hca = hca;
+    wf_hca_query_device(hca, &attr);
+    d->system_image_guid = attr.sys_image_guid;
+    InitializeListHead(&d->zombies);
+    d->retry = (struct wf_hca_timer){.deadline = WF_NEVER};
+    read_environment();
+}
+
 static NTSTATUS start_device(struct wf_iba_device *d)
 {
-    int rc = wf_hca_get(&d->hca);
+    struct wf_hca *hca;
+    int rc = wf_hca_get(&hca);
     if (rc) {
-        d->hca = NULL;
         wf_explain(WF_R_IBA_NOT_READY, "wf_hca_get: %s", strerror(-rc));
         return STATUS_DEVICE_NOT_READY;
     }
-    struct ibv_device_attr attr;
-    wf_hca_query_device(d->hca, &attr);
-    d->system_image_guid = attr.sys_image_guid;
-    InitializeListHead(&d->zombies);
-    read_environment();
+    init_device(d, hca);
     return STATUS_SUCCESS;
+}
+
+void wf_iba_device_inject(struct wf_hca *hca)
+{
+    wf_iba_device.injected = hca != NULL;
+    if (hca)
+        init_device(&wf_iba_device, hca);
+    else
+        wf_iba_device.hca = NULL;
 }
 
 NTSTATUS wf_iba_device_get(void)
@@ -90,7 +108,7 @@ void wf_iba_device_put(void)
     if (InterlockedDecrement(&d->refs) > 0 || engine_thread || KeGetCurrentIrql() >= DISPATCH_LEVEL)
         return;
     pthread_mutex_lock(&start_lock);
-    if (d->hca && InterlockedExchangeAdd(&d->refs, 0) == 0) {
+    if (d->hca && !d->injected && InterlockedExchangeAdd(&d->refs, 0) == 0) {
         wf_hca_put(d->hca);
         d->hca = NULL;
     }

@@ -17,8 +17,7 @@ void wf_iba_events_init(struct wf_iba_events *e, struct wf_iba_object *owner,
     InitializeListHead(&e->irps);
 }
 
-// ---- under the device lock
-// ------------------------------------------------------------------------
+// ---- under the device lock ----------------------------------------------------------------------
 
 static void push(struct wf_iba_events *e, ULONG event)
 {
@@ -47,8 +46,7 @@ static PIRP take_irp(struct wf_iba_events *e)
     return NULL;
 }
 
-// ---- delivery
-// -------------------------------------------------------------------------------------
+// ---- delivery -----------------------------------------------------------------------------------
 
 static void complete_waiter(struct wf_iba_events *e, PIRP irp, NTSTATUS status, ULONG_PTR info)
 {
@@ -108,8 +106,7 @@ void wf_iba_raise(struct wf_iba_events *e, ULONG event)
         wf_hca_defer(wf_iba_device.hca, &e->work);
 }
 
-// ---- waiting
-// --------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 // The cancel spin lock is held until the IRP is off the list, so that a destroy verb which finds
 // the list empty knows that what is left is being completed.

@@ -62,8 +62,7 @@ struct wf_iba_object {
 };
 _Static_assert(sizeof(struct wf_iba_object) % 8 == 0, "the public structure follows at once");
 
-// ---- the device
-// -----------------------------------------------------------------------------------
+// ---- the device ---------------------------------------------------------------------------------
 
 // What Context in a table points to: which table it is.
 struct wf_iba_ifc {
@@ -73,6 +72,7 @@ struct wf_iba_ifc {
 
 struct wf_iba_device {
     struct wf_hca *hca; // NULL while nobody has a table
+    bool injected;      // by a test, which owns it
     KSPIN_LOCK lock;
     LONG refs; // tables and open CAs
     LIST_ENTRY zombies;
@@ -88,6 +88,9 @@ struct wf_iba_device {
 };
 
 extern struct wf_iba_device wf_iba_device;
+
+// For tests: stand on this engine, which is the caller's, instead of the process's. NULL: no more.
+void wf_iba_device_inject(struct wf_hca *hca);
 
 NTSTATUS wf_iba_device_get(void);
 void wf_iba_device_put(void);
@@ -107,8 +110,7 @@ bool wf_iba_in_engine_thread(void);
 
 IB_MTU wf_iba_path_mtu(IB_MTU active);
 
-// ---- objects
-// --------------------------------------------------------------------------------------
+// ---- objects ------------------------------------------------------------------------------------
 
 // `size` is of the whole structure.
 struct wf_iba_object *wf_iba_object_new(const struct wf_iba_class *class, size_t size,
@@ -129,8 +131,7 @@ NTSTATUS wf_iba_alive(const struct wf_iba_object *o);
 // Ask objects again whose destroy was -EBUSY. Cheap when there are none.
 void wf_iba_retry_zombies(void);
 
-// ---- requests (op.c)
-// ------------------------------------------------------------------------------
+// ---- requests (op.c) ----------------------------------------------------------------------------
 
 // An asynchronous request. It lives on the verb's stack, and is copied to the heap when its work is
 // left to the engine's thread.
@@ -160,8 +161,7 @@ NTSTATUS wf_iba_destroy(struct wf_iba_object *o, CI_UDATA *ud, PIRP irp);
 NTSTATUS wf_iba_complete(PIRP irp, NTSTATUS status, ULONG_PTR info);
 NTSTATUS wf_iba_status(int err); // of 0 or -errno
 
-// ---- events (events.c)
-// ----------------------------------------------------------------------------
+// ---- events (events.c) --------------------------------------------------------------------------
 
 #define WF_IBA_EVENTS 32
 
@@ -186,8 +186,7 @@ void wf_iba_raise(struct wf_iba_events *e, ULONG event);
 NTSTATUS wf_iba_wait_event(struct wf_iba_events *e, PIRP irp);
 void wf_iba_flush_events(struct wf_iba_events *e, NTSTATUS status);
 
-// ---- the objects
-// ----------------------------------------------------------------------------------
+// ---- the objects --------------------------------------------------------------------------------
 
 // The public structure, `pub`, must come right behind the object.
 struct wf_iba_ca {
@@ -270,8 +269,7 @@ void wf_iba_add_source(struct wf_iba_object *o);
 // The engine's asynchronous events of a CA; under the engine's lock.
 void wf_iba_ca_async(void *user, enum ibv_event_type type, void *object, uint8_t port);
 
-// ---- translation (convert.c)
-// ----------------------------------------------------------------------
+// ---- translation (convert.c) --------------------------------------------------------------------
 
 // -1 for bits that are not of IB_ACCESS_MASK.
 int wf_iba_access(const struct wf_iba_ca *ca, ULONG mask);
@@ -284,8 +282,7 @@ ULONG wf_iba_event(enum ibv_event_type type, USHORT version);
 // Of a QP type that clients may create; false for others.
 bool wf_iba_qp_type(IB_QP_TYPE in, enum ibv_qp_type *out);
 
-// ---- verbs
-// ----------------------------------------------------------------------------------------
+// ---- verbs --------------------------------------------------------------------------------------
 
 NTSTATUS wf_iba_open_ca(VOID *const, VOID *const, PFN_IB_CA_ASYNC_EVENT, CI_UDATA *const,
                         IRP *const);

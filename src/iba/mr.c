@@ -7,8 +7,7 @@
 
 #define USER_SPACE_END 0x7ffffffff000ull
 
-// ---- class
-// ----------------------------------------------------------------------------------------
+// ---- class --------------------------------------------------------------------------------------
 
 static int destroy(struct wf_iba_object *o)
 {
@@ -23,8 +22,7 @@ struct wf_iba_mr *wf_iba_mr_of(const IB_MR *pub)
     return (struct wf_iba_mr *)wf_iba_object_of(pub, WF_IBA_MR);
 }
 
-// ---- the shape of lists
-// ---------------------------------------------------------------------------
+// ---- the shape of lists -------------------------------------------------------------------------
 
 struct range {
     uint64_t start, len;
@@ -107,8 +105,7 @@ static NTSTATUS range_of_sg(const SCATTER_GATHER_LIST *sg, struct range *out)
     return STATUS_SUCCESS;
 }
 
-// ---- registering
-// ----------------------------------------------------------------------------------
+// ---- registering --------------------------------------------------------------------------------
 
 enum source { FROM_MDL, FROM_SG, FROM_ALL };
 

@@ -72,8 +72,7 @@ NTSTATUS wf_iba_destroy_mw(VOID *const pMw, IRP *const pIrp)
     return wf_iba_destroy(mw ? &mw->obj : NULL, NULL, pIrp);
 }
 
-// ---- bind
-// -----------------------------------------------------------------------------------------
+// ---- bind ---------------------------------------------------------------------------------------
 
 // pMr is a region or, as the RFC declares it, the address of a handle. Both begin with a pointer: a
 // region's leads to its PD, a handle's to the region.

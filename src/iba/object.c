@@ -124,8 +124,9 @@ static void release(struct wf_iba_object *o, PIRP first)
     int n = drop_parents(o, last);
     LIST_ENTRY waiting;
     ULONG_PTR result = o->result;
-    bool device = o->kind == WF_IBA_CA;
 
+    if (o->kind == WF_IBA_CA)
+        wf_iba_device_put();
     InitializeListHead(&waiting);
     while (!IsListEmpty(&o->destroyers))
         InsertTailList(&waiting, RemoveHeadList(&o->destroyers));
@@ -139,8 +140,6 @@ static void release(struct wf_iba_object *o, PIRP first)
     }
     for (int i = 0; i < n; i++)
         reap(last[i]);
-    if (device)
-        wf_iba_device_put();
 }
 
 static void bury(struct wf_iba_object *o)
@@ -200,8 +199,7 @@ void wf_iba_object_discard(struct wf_iba_object *o)
         reap(last[i]);
 }
 
-// ---- zombies
-// --------------------------------------------------------------------------------------
+// ---- zombies ------------------------------------------------------------------------------------
 
 static void retry_in_engine_thread(struct wf_work *work)
 {
@@ -241,8 +239,7 @@ void wf_iba_retry_zombies(void)
         wf_hca_set_timer(wf_iba_device.hca, &wf_iba_device.retry, wf_clock_ns());
 }
 
-// ---- destroy verbs
-// --------------------------------------------------------------------------------
+// ---- destroy verbs ------------------------------------------------------------------------------
 
 static void pend_locked(struct wf_iba_object *o, PIRP irp)
 {

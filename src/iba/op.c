@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- the device that verbs send their IRPs to
-// -----------------------------------------------------
+// ---- the device that verbs send their IRPs to ---------------------------------------------------
 
 // Private: clients that send IRPs of their own use weft_iba_device_object(), so DriverContext[0] is
 // always what wf_iba_submit() put there.
@@ -41,8 +40,7 @@ NTSTATUS wf_iba_complete(PIRP irp, NTSTATUS status, ULONG_PTR info)
     return status;
 }
 
-// ---- refusals
-// -------------------------------------------------------------------------------------
+// ---- refusals -----------------------------------------------------------------------------------
 
 static NTSTATUS begin_refusal(struct wf_iba_op *op, PIRP irp)
 {
@@ -85,8 +83,7 @@ NTSTATUS wf_iba_status(int err)
     }
 }
 
-// ---- work
-// -----------------------------------------------------------------------------------------
+// ---- work ---------------------------------------------------------------------------------------
 
 static void run_in_engine_thread(struct wf_work *work)
 {

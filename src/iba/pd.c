@@ -4,8 +4,7 @@
 
 #include <errno.h>
 
-// ---- protection domains
-// ---------------------------------------------------------------------------
+// ---- protection domains -------------------------------------------------------------------------
 
 static int destroy_pd(struct wf_iba_object *o)
 {
@@ -53,8 +52,7 @@ NTSTATUS wf_iba_destroy_pd(IB_PD *const pPd, CI_UDATA *const pUserData, IRP *con
     return wf_iba_destroy(pd ? &pd->obj : NULL, pUserData, pIrp);
 }
 
-// ---- address handles
-// ------------------------------------------------------------------------------
+// ---- address handles ----------------------------------------------------------------------------
 
 // DestroyAh is synchronous, so an AH never goes through the destroy machinery.
 static const struct wf_iba_class ah_class = {WF_IBA_AH, NULL, NULL};

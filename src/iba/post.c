@@ -20,8 +20,7 @@ struct sge_pool {
     unsigned used;
 };
 
-// ---- SGEs
-// -----------------------------------------------------------------------------------------
+// ---- SGEs ---------------------------------------------------------------------------------------
 
 static NTSTATUS take_sges(struct sge_pool *pool, IB_SGE *const *in, ULONG count,
                           struct ibv_sge **out)
@@ -36,8 +35,7 @@ static NTSTATUS take_sges(struct sge_pool *pool, IB_SGE *const *in, ULONG count,
     return STATUS_SUCCESS;
 }
 
-// ---- sends
-// ----------------------------------------------------------------------------------------
+// ---- sends --------------------------------------------------------------------------------------
 
 #define RC (1u << IbQpTypeReliableConn)
 #define UC (1u << IbQpTypeUnreliableConn)
@@ -189,8 +187,7 @@ NTSTATUS wf_iba_post_send(IB_QP *const pQp, const IB_SEND_WR *pSendWr,
     return status;
 }
 
-// ---- receives
-// -------------------------------------------------------------------------------------
+// ---- receives -----------------------------------------------------------------------------------
 
 struct recv_queue {
     struct wf_iba_qp *qp; // or

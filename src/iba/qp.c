@@ -11,8 +11,7 @@ static void call_async(struct wf_iba_events *e, ULONG event)
     qp->on_async(&qp->pub, qp->pub.Context, (IB_ASYNC_EVENT)event);
 }
 
-// ---- class
-// ----------------------------------------------------------------------------------------
+// ---- class --------------------------------------------------------------------------------------
 
 static int destroy(struct wf_iba_object *o)
 {
@@ -31,8 +30,7 @@ struct wf_iba_qp *wf_iba_qp_of(const IB_QP *pub)
     return (struct wf_iba_qp *)wf_iba_object_of(pub, WF_IBA_QP);
 }
 
-// ---- create
-// ---------------------------------------------------------------------------------------
+// ---- create -------------------------------------------------------------------------------------
 
 struct create_op {
     struct wf_iba_op op;
@@ -174,8 +172,7 @@ NTSTATUS wf_iba_get_qp_async_event(IB_QP *const pQp, IRP *const pIrp)
     return wf_iba_wait_event(&qp->async, pIrp);
 }
 
-// ---- query
-// ----------------------------------------------------------------------------------------
+// ---- query --------------------------------------------------------------------------------------
 
 struct query_op {
     struct wf_iba_op op;
@@ -251,8 +248,7 @@ NTSTATUS wf_iba_query_qp(IB_QP *const pQp, IB_QP_ATTR *const pAttr, CI_UDATA *co
     return wf_iba_start(&op.op, sizeof(op), run_query, &qp->obj, pUserData, pIrp);
 }
 
-// ---- multicast (version 2)
-// ------------------------------------------------------------------------
+// ---- multicast (version 2) ----------------------------------------------------------------------
 
 struct mcast_op {
     struct wf_iba_op op;
@@ -274,7 +270,7 @@ static NTSTATUS mcast(IB_QP *pub, const IB_GID *gid,
 {
     struct wf_iba_qp *qp = wf_iba_qp_of(pub);
     struct mcast_op op = {.change = change};
-    if (!qp || !gid || gid->Raw[0] != 0xff)
+    if (!qp || !gid)
         return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER);
     if (qp->pub.Type != IbQpTypeUnreliableDgrm)
         return wf_iba_refuse(irp, STATUS_INVALID_OPERATION);

@@ -18,8 +18,7 @@ struct change {
     int mask;
 };
 
-// ---- states
-// ---------------------------------------------------------------------------------------
+// ---- states -------------------------------------------------------------------------------------
 
 #define FROM(s) (1u << IBV_QPS_##s)
 #define ANY     0x7fu
@@ -48,8 +47,7 @@ static bool move_of(IB_QP_STATE ask, enum ibv_qp_state from, enum ibv_qp_state *
     return false;
 }
 
-// ---- optional fields
-// ------------------------------------------------------------------------------
+// ---- optional fields ----------------------------------------------------------------------------
 
 #define OPTS_KNOWN  0xffffu
 #define OPTS_RESIZE (IB_MOD_QP_SQ_DEPTH | IB_MOD_QP_RQ_DEPTH)
@@ -109,8 +107,7 @@ static NTSTATUS check_opts(ULONG opts, ULONG allowed)
     return STATUS_SUCCESS;
 }
 
-// ---- the cases
-// ------------------------------------------------------------------------------------
+// ---- the cases ----------------------------------------------------------------------------------
 
 static NTSTATUS to_init(struct change *c, const struct wf_iba_qp *qp, const struct _QpInit *in)
 {
@@ -256,8 +253,7 @@ static NTSTATUS to_rts(struct change *c, const struct wf_iba_qp *qp, enum ibv_qp
     return optional_fields(c, qp, &f);
 }
 
-// ---- verb
-// -----------------------------------------------------------------------------------------
+// ---- verb ---------------------------------------------------------------------------------------
 
 static NTSTATUS describe(const struct wf_iba_qp *qp, const IB_QP_MODIFY *m, struct change *c)
 {

@@ -11,8 +11,7 @@ static void call_async(struct wf_iba_events *e, ULONG event)
     srq->on_async(&srq->pub, srq->pub.Context, (IB_SRQ_EVENT)event);
 }
 
-// ---- class
-// ----------------------------------------------------------------------------------------
+// ---- class --------------------------------------------------------------------------------------
 
 static int destroy(struct wf_iba_object *o)
 {
@@ -31,8 +30,7 @@ struct wf_iba_srq *wf_iba_srq_of(const IB_SRQ *pub)
     return (struct wf_iba_srq *)wf_iba_object_of(pub, WF_IBA_SRQ);
 }
 
-// ---- create, destroy
-// ------------------------------------------------------------------------------
+// ---- create, destroy ----------------------------------------------------------------------------
 
 struct create_op {
     struct wf_iba_op op;
@@ -106,8 +104,7 @@ NTSTATUS wf_iba_get_srq_async_event(IB_SRQ *const pSrq, IRP *const pIrp)
     return wf_iba_wait_event(&srq->async, pIrp);
 }
 
-// ---- modify, query
-// --------------------------------------------------------------------------------
+// ---- modify, query ------------------------------------------------------------------------------
 
 struct attr_op {
     struct wf_iba_op op;

@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// ---- spin locks
-// -----------------------------------------------------------------------------------
+// ---- spin locks ---------------------------------------------------------------------------------
 
 VOID KeInitializeSpinLock(PKSPIN_LOCK SpinLock)
 {
@@ -45,8 +44,7 @@ VOID KeReleaseSpinLock(PKSPIN_LOCK SpinLock, KIRQL NewIrql)
     KeLowerIrql(NewIrql);
 }
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 static long futex(UINT32 *word, int op, UINT32 value, const struct timespec *until)
 {
@@ -136,8 +134,7 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
     return STATUS_SUCCESS;
 }
 
-// ---- pool
-// -----------------------------------------------------------------------------------------
+// ---- pool ---------------------------------------------------------------------------------------
 
 // The kind of pool is remembered in front of the block, so that freeing can be checked too.
 struct pool_block {

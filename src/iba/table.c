@@ -118,8 +118,7 @@ NTSTATUS weft_iba_query_interface_literal(const GUID *InterfaceType, USHORT Vers
     return query(InterfaceType, Version, true, pInterface);
 }
 
-// ---- the PnP way
-// ----------------------------------------------------------------------------------
+// ---- the PnP way --------------------------------------------------------------------------------
 
 static NTSTATUS pnp(PDEVICE_OBJECT device, PIRP irp)
 {

@@ -12,8 +12,7 @@
 
 #define TAG 0x74736554 // "Test"
 
-// ---- a driver with one queue of cancellable IRPs
-// --------------------------------------------------
+// ---- a driver with one queue of cancellable IRPs ------------------------------------------------
 
 static KSPIN_LOCK queue_lock;
 static LIST_ENTRY queue;
@@ -77,8 +76,7 @@ static int setup(void **state)
     return 0;
 }
 
-// ---- IRPs
-// -----------------------------------------------------------------------------------------
+// ---- IRPs ---------------------------------------------------------------------------------------
 
 struct seen {
     KEVENT done;
@@ -263,8 +261,7 @@ static void test_allocate_irp_with_bad_stack_size_is_null(void **state)
     assert_null(IoAllocateIrp(101, FALSE));
 }
 
-// ---- cancelling
-// -----------------------------------------------------------------------------------
+// ---- cancelling ---------------------------------------------------------------------------------
 
 static void test_cancel_without_routine_only_marks(void **state)
 {
@@ -306,8 +303,7 @@ static void test_cancel_racing_completion_completes_once(void **state)
     assert_int_equal(weft_wdm_irql_violations(), 0);
 }
 
-// ---- events, IRQL, pool
-// ---------------------------------------------------------------------------
+// ---- events, IRQL, pool -------------------------------------------------------------------------
 
 static void test_synchronization_event_wakes_one_wait(void **state)
 {
@@ -384,8 +380,7 @@ static void test_spin_lock_excludes_threads(void **state)
     assert_int_equal(locked_count, 20000);
 }
 
-// ---- MDLs
-// -----------------------------------------------------------------------------------------
+// ---- MDLs ---------------------------------------------------------------------------------------
 
 static void test_mdl_describes_pages_of_a_buffer(void **state)
 {

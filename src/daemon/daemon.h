@@ -103,7 +103,7 @@ struct weftd {
     uint64_t linger_ms, idle_since;
 };
 
-// main.c
+// events.c
 uint64_t now_ms(void);
 int watch(struct weftd *d, struct source *s, uint32_t events);
 

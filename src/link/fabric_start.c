@@ -90,14 +90,23 @@ static bool find_daemon(char *path, size_t size)
 struct starter {
     const char *path;
     char *const *argv;
+    char *stack; // end of the second half, for exec_main
 };
+
+static int exec_main(void *arg)
+{
+    static char *const no_env[] = {NULL};
+    const struct starter *s = arg;
+    syscall(SYS_execve, s->path, s->argv, no_env);
+    syscall(SYS_exit, 127);
+    return 127;
+}
 
 // Runs in the caller's memory on a stack of its own until execve: system calls only. Nothing of the
 // program may be kept: descriptors (a caller's pipe would stay open), session, signals, directory.
 static int starter_main(void *arg)
 {
-    static char *const no_env[] = {NULL};
-    const struct starter *s = arg;
+    struct starter *s = arg;
     struct sigaction dfl = {.sa_handler = SIG_DFL};
     for (int sig = 1; sig < 32; sig++)
         sigaction(sig, &dfl, NULL);
@@ -115,11 +124,7 @@ static int starter_main(void *arg)
     syscall(SYS_chdir, "/");
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
     // A process that execs is an ordinary child again, so that one must be another's.
-    pid_t pid = vfork();
-    if (pid == 0) {
-        syscall(SYS_execve, s->path, s->argv, no_env);
-        syscall(SYS_exit, 127);
-    }
+    int pid = clone(exec_main, s->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
     int status = 127 << 8;
     if (pid > 0)
         syscall(SYS_wait4, pid, &status, 0, NULL);
@@ -137,6 +142,7 @@ static int run_starter(struct starter *s)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    s->stack = (char *)stack + STARTER_STACK / 2;
     int pid = clone(starter_main, (char *)stack + STARTER_STACK, CLONE_VM | CLONE_VFORK, s);
     int err = errno, status = 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -166,7 +172,7 @@ int wf_fabric_spawn(void)
         argv[n++] = "--linger";
         argv[n++] = (char *)linger;
     }
-    int ret = run_starter(&(struct starter){path, argv});
+    int ret = run_starter(&(struct starter){.path = path, .argv = argv});
     return ret ? wf_refuse(ENOENT, WF_R_NO_DAEMON, "%s did not start", path) : 0;
 }
 

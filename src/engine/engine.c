@@ -3,6 +3,7 @@
 #include "engine/engine.h"
 
 #include "base/clock.h"
+#include "base/guard.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     struct wf_hca *h = calloc(1, sizeof(*h));
     if (!h)
         return -ENOMEM;
+    wf_guard_install();
     h->fabric = parts->fabric;
     h->slot = parts->slot;
     h->loop = parts->loop;

@@ -81,7 +81,7 @@ struct wf_resource {
     uint8_t operation; // enum wf_operation; 0xff: free
     bool pending;      // (part of) its response is still to be sent
     uint32_t psn, npsn;
-    uint32_t rkey;
+    uint32_t rkey, pd;
     uint64_t va;
     uint32_t len;
     uint32_t start; // offset at which this response began (a repeat may begin in the middle)
@@ -119,6 +119,7 @@ struct wf_responder {
     enum wf_inbound open; // message that has started and not ended
     bool nak_sent;        // for the current gap
     bool ack_due;
+    uint32_t pd;         // whose regions the request at hand may name
     bool has_wqe;        // a receive is taken for the open message
     uint32_t rq_counter; // receive queue counter or SRQ slot of that receive
     struct wf_rwqe *wqe;

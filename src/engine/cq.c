@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+static void retire_unseen(struct wf_cq *cq, const struct wf_cq_side *s);
+
 static int check_size(uint32_t cqe)
 {
     if (cqe >= 1 && cqe <= WF_LIMIT_CQE)
@@ -28,6 +30,7 @@ int wf_cq_create(struct wf_ctx *ctx, const struct wf_cq_init *init, struct wf_cq
     cq->ignore_overrun = init->ignore_overrun;
     cq->user = init->user;
     cq->on_comp = init->on_comp;
+    cq->on_retire = retire_unseen;
     cq->ctx = ctx;
     wf_enter(h);
     if (h->live_cqs >= WF_LIMIT_CQ) {
@@ -114,9 +117,34 @@ static uint64_t retire_recv(struct wf_qp *qp, struct wf_srq *srq, uint32_t adr)
     return wf_rq_slot(rq, counter)->wr_id;
 }
 
+// A poller of the ring itself has consumed this completion.
+static void retire_unseen(struct wf_cq *cq, const struct wf_cq_side *s)
+{
+    struct wf_hca *h = cq->ctx->hca;
+    struct wf_qp *qp = wf_qp_find(h, s->qpn);
+    struct wf_srq *srq = s->srqn ? h->srqs[s->srqn & 0xffff] : NULL;
+    if (s->send ? qp != NULL : srq || qp)
+        s->send ? retire_send(qp, s->wqe_adr) : retire_recv(qp, srq, s->wqe_adr);
+}
+
+// A queue looks full: are there completions that were consumed without a call?
+bool wf_ctx_reap_locked(struct wf_ctx *ctx)
+{
+    bool any = false;
+    struct wf_cq *cq;
+    DL_FOREACH(ctx->cqs, cq)
+    {
+        uint32_t before = cq->retired;
+        wf_cqring_reap(cq);
+        any |= cq->retired != before;
+    }
+    return any;
+}
+
 static bool take(struct wf_hca *h, struct wf_cq *cq, struct wf_wc *out)
 {
     struct wf_completion c;
+    wf_cqring_reap(cq);
     if (!wf_cqring_peek(cq, &c))
         return false;
     struct wf_qp *qp = wf_qp_find(h, c.qpn);

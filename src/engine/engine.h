@@ -199,6 +199,8 @@ void wf_qp_drop_paths(struct wf_qp *qp); // modify.c
 void wf_qp_run_now(struct wf_qp *qp);    // progress.c: run it without a trip over the list
 int wf_srq_destroy_locked(struct wf_srq *srq);
 int wf_cq_destroy_locked(struct wf_cq *cq);
+// Slots of completions that a poller of the ring consumed; false: there were none.
+bool wf_ctx_reap_locked(struct wf_ctx *ctx);
 int wf_mr_dereg_locked(struct wf_mr *mr);
 int wf_mw_dealloc_locked(struct wf_mw *mw);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Completion queues as faces see them: create, poll, arm.
+#include "base/clock.h"
 #include "engine/engine.h"
 
 #include <errno.h>
@@ -76,6 +77,7 @@ int wf_cq_destroy_locked(struct wf_cq *cq)
     if (cq->users)
         return wf_refuse(EBUSY, WF_R_BUSY, "CQ: %u QPs or SRQs complete there", cq->users);
     h->live_cqs--;
+    h->moderated_cqs -= cq->moderate_count > 1;
     DL_DELETE(cq->ctx->cqs, cq);
     wf_cqring_fini(cq);
     free(cq);
@@ -246,11 +248,25 @@ int wf_cq_moderate(struct wf_cq *cq, uint16_t count, uint16_t usec)
 {
     struct wf_hca *h = cq->ctx->hca;
     wf_enter(h);
+    h->moderated_cqs += (count > 1) - (cq->moderate_count > 1);
     cq->moderate_count = count;
     cq->moderate_usec = usec;
     cq->moderate_seen = 0;
     wf_exit(h);
     return 0;
+}
+
+uint64_t wf_cq_expire_moderated(struct wf_hca *h)
+{
+    uint64_t next = WF_NEVER;
+    for (struct wf_ctx *ctx = h->ctxs; ctx; ctx = ctx->next) {
+        for (struct wf_cq *cq = ctx->cqs; cq; cq = cq->next) {
+            wf_cqring_expire(cq, h->env.now);
+            if (cq->moderate_deadline && cq->moderate_deadline < next)
+                next = cq->moderate_deadline;
+        }
+    }
+    return next;
 }
 
 void wf_cq_ring(struct wf_cq *cq, struct wf_cq_ring *out)

@@ -92,6 +92,8 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     connect_link(h, h->loop);
     connect_link(h, h->shm);
     connect_link(h, h->udp);
+    if (wf_pkeys_parse(getenv("WEFT_PKEYS"), h->pkeys))
+        wf_pkeys_parse(NULL, h->pkeys);
     const char *path = getenv("WEFT_PATH");
     h->force_udp = path && path[0] == 'u';
     *out = h;

@@ -447,6 +447,7 @@ void wf_qp_request(struct wf_qp *qp, const struct wf_pkt *pkt)
     uint32_t flags = wf_opcode_info(pkt->opcode)->flags;
     if (qp->state < IBV_QPS_RTR || qp->state == IBV_QPS_ERR)
         return;
+    wf_migrate_seen(qp, pkt);
     if (qp->state == IBV_QPS_RTR && !qp->comm_est_sent) {
         qp->comm_est_sent = true;
         qp->env->ops->event(qp, IBV_EVENT_COMM_EST);

@@ -25,6 +25,10 @@ struct cli_command {
 int cli_run(int argc, char **argv);
 int cli_version(int argc, char **argv);
 
+// N local ranks of a program that uses PMI, ppn of them a node. The environment is the caller's.
+// Exit status of the job.
+int cli_run_ranks(int n, int ppn, char **program);
+
 // "weft COMMAND: ..." on standard error, and `status`.
 int cli_fail(int status, const char *command, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

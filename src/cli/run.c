@@ -13,11 +13,14 @@
 static void print_help(FILE *out)
 {
     fputs(
-        "usage: weft run [--explain] [--] PROGRAM [ARGUMENTS]\n\n"
+        "usage: weft run [--explain] [-n RANKS [--ppn RANKS]] [--] PROGRAM [ARGUMENTS]\n\n"
         "Runs PROGRAM with Weft in place of the system's libibverbs: it and its children see the\n"
         "device weft0. Exit status and signals are the program's own.\n\n"
         "  --explain   one line on standard error for each refusal and failure, with the reason\n"
         "              and what to do about it (also: WEFT_EXPLAIN=1)\n\n"
+        "  -n RANKS    start that many local ranks of a job (uGNI programs, PMI); the exit status\n"
+        "              is that of the first rank that failed\n"
+        "  --ppn RANKS ranks of a node as PMI sees them (default: all on one)\n\n"
         "Weft's own exit status: 127 the program is not there, 126 it cannot be run with Weft.\n",
         out);
 }
@@ -80,15 +83,32 @@ static int refuse_program(enum cli_program_fault fault, const char *name, const 
     return 0;
 }
 
+static int rank_count(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+    return *text && !*end && n >= 1 && n <= 4096 ? (int)n : -1;
+}
+
 int cli_run(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"explain", no_argument, NULL, 'e'}, {"help", no_argument, NULL, 'h'}, {0}};
+    int ranks = 0, ppn = 0;
+    static const struct option options[] = {{"explain", no_argument, NULL, 'e'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"ranks", required_argument, NULL, 'n'},
+                                            {"ppn", required_argument, NULL, 'p'},
+                                            {0}};
     int c;
-    while ((c = getopt_long(argc, argv, "+eh", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+ehn:", options, NULL)) != -1) {
         switch (c) {
         case 'e':
             setenv("WEFT_EXPLAIN", "1", 1);
+            break;
+        case 'n':
+        case 'p':
+            if (rank_count(optarg) < 0)
+                return cli_fail(CLI_USAGE, "run", "%s: not a number from 1 to 4096", optarg);
+            *(c == 'n' ? &ranks : &ppn) = rank_count(optarg);
             break;
         case 'h':
             print_help(stdout);
@@ -115,6 +135,8 @@ int cli_run(int argc, char **argv)
     status = set_loader(libdir);
     if (status)
         return status;
+    if (ranks)
+        return cli_run_ranks(ranks, ppn && ppn < ranks ? ppn : ranks, program);
     execvp(program[0], program);
     int err = errno;
     return cli_fail(err == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT, "run", "%s: %s", program[0],

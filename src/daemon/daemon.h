@@ -135,6 +135,7 @@ void sockets_ensure(struct weftd *d, uint32_t slot);
 void sockets_drain(struct weftd *d, uint32_t slot);
 void sockets_adopt(struct weftd *d, int keepsake);
 void sockets_tick(struct weftd *d);
+void sockets_end(struct weftd *d);
 
 // gids.c, gid_pick.c, identity.c
 int gids_init(struct weftd *d);

@@ -154,5 +154,6 @@ int main(int argc, char **argv)
     if (start(&d, listener))
         return 1;
     run(&d);
+    sockets_end(&d);
     return 0;
 }

@@ -144,18 +144,52 @@ void sockets_init(struct weftd *d)
         setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     s->keep_rx = pair[0];
     s->keep_tx = pair[1];
-    for (int f = 0; f < 2; f++) {
-        enum port_state state = probe_port(families[f]);
-        s->have[f] = state == PORT_FREE;
-        s->adopting |= state == PORT_OURS;
-    }
-    if (s->adopting) {
-        s->adopt_until = now_ms() + ADOPT_MS;
-        s->have[0] = s->have[1] = false;
-        return;
-    }
+    s->adopting = true;
+    s->adopt_until = now_ms() + ADOPT_MS;
+    sockets_tick(d);
+}
+
+// A fresh group, unless members of an older one are there.
+static bool try_fresh(struct weftd *d)
+{
+    enum port_state state[2];
+    for (int f = 0; f < 2; f++)
+        state[f] = probe_port(families[f]);
+    if (state[0] == PORT_OURS || state[1] == PORT_OURS)
+        return false;
+    d->sockets.have[0] = state[0] == PORT_FREE;
+    d->sockets.have[1] = state[1] == PORT_FREE;
     sockets_ensure(d, 0);
     net_start(d);
+    return true;
+}
+
+// Until the sockets of an earlier weftd are handed over, or turn out to be gone: it may have been
+// about to exit.
+void sockets_tick(struct weftd *d)
+{
+    struct sockets *s = &d->sockets;
+    if (!s->adopting)
+        return;
+    if (try_fresh(d)) {
+        s->adopting = false;
+    } else if (now_ms() >= s->adopt_until) {
+        s->adopting = false; // whoever holds the port does not talk to us: go on without it
+        slots_start_elsewhere(d);
+    }
+    if (!s->adopting)
+        request_retry_joins(d);
+}
+
+// In this order: when our name is free, so is the port.
+void sockets_end(struct weftd *d)
+{
+    for (int f = 0; f < 2; f++)
+        for (int i = 0; i < WF_SLOTS; i++)
+            if (d->sockets.fd[f][i] >= 0)
+                close(d->sockets.fd[f][i]);
+    close(d->sockets.keep_rx);
+    close(d->sockets.keep_tx);
 }
 
 static bool is_ours(int fd, int family)
@@ -220,16 +254,6 @@ void sockets_adopt(struct weftd *d, int keepsake)
     s->adopting = false;
     net_start(d);
     mcast_rejoin_groups(d);
-    request_retry_joins(d);
-}
-
-void sockets_tick(struct weftd *d)
-{
-    struct sockets *s = &d->sockets;
-    if (!s->adopting || now_ms() < s->adopt_until)
-        return;
-    s->adopting = false; // whoever holds the port does not talk to us: go on without it
-    slots_start_elsewhere(d);
     request_retry_joins(d);
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Completion queues as faces see them: create, poll, arm.
+#include "base/clock.h"
 #include "engine/engine.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <utlist.h>
+
+static void retire_unseen(struct wf_cq *cq, const struct wf_cq_side *s);
 
 static int check_size(uint32_t cqe)
 {
@@ -28,6 +31,7 @@ int wf_cq_create(struct wf_ctx *ctx, const struct wf_cq_init *init, struct wf_cq
     cq->ignore_overrun = init->ignore_overrun;
     cq->user = init->user;
     cq->on_comp = init->on_comp;
+    cq->on_retire = retire_unseen;
     cq->ctx = ctx;
     wf_enter(h);
     if (h->live_cqs >= WF_LIMIT_CQ) {
@@ -73,6 +77,7 @@ int wf_cq_destroy_locked(struct wf_cq *cq)
     if (cq->users)
         return wf_refuse(EBUSY, WF_R_BUSY, "CQ: %u QPs or SRQs complete there", cq->users);
     h->live_cqs--;
+    h->moderated_cqs -= cq->moderate_count > 1;
     DL_DELETE(cq->ctx->cqs, cq);
     wf_cqring_fini(cq);
     free(cq);
@@ -114,9 +119,34 @@ static uint64_t retire_recv(struct wf_qp *qp, struct wf_srq *srq, uint32_t adr)
     return wf_rq_slot(rq, counter)->wr_id;
 }
 
+// A poller of the ring itself has consumed this completion.
+static void retire_unseen(struct wf_cq *cq, const struct wf_cq_side *s)
+{
+    struct wf_hca *h = cq->ctx->hca;
+    struct wf_qp *qp = wf_qp_find(h, s->qpn);
+    struct wf_srq *srq = s->srqn ? h->srqs[s->srqn & 0xffff] : NULL;
+    if (s->send ? qp != NULL : srq || qp)
+        s->send ? retire_send(qp, s->wqe_adr) : retire_recv(qp, srq, s->wqe_adr);
+}
+
+// A queue looks full: are there completions that were consumed without a call?
+bool wf_ctx_reap_locked(struct wf_ctx *ctx)
+{
+    bool any = false;
+    struct wf_cq *cq;
+    DL_FOREACH(ctx->cqs, cq)
+    {
+        uint32_t before = cq->retired;
+        wf_cqring_reap(cq);
+        any |= cq->retired != before;
+    }
+    return any;
+}
+
 static bool take(struct wf_hca *h, struct wf_cq *cq, struct wf_wc *out)
 {
     struct wf_completion c;
+    wf_cqring_reap(cq);
     if (!wf_cqring_peek(cq, &c))
         return false;
     struct wf_qp *qp = wf_qp_find(h, c.qpn);
@@ -218,11 +248,25 @@ int wf_cq_moderate(struct wf_cq *cq, uint16_t count, uint16_t usec)
 {
     struct wf_hca *h = cq->ctx->hca;
     wf_enter(h);
+    h->moderated_cqs += (count > 1) - (cq->moderate_count > 1);
     cq->moderate_count = count;
     cq->moderate_usec = usec;
     cq->moderate_seen = 0;
     wf_exit(h);
     return 0;
+}
+
+uint64_t wf_cq_expire_moderated(struct wf_hca *h)
+{
+    uint64_t next = WF_NEVER;
+    for (struct wf_ctx *ctx = h->ctxs; ctx; ctx = ctx->next) {
+        for (struct wf_cq *cq = ctx->cqs; cq; cq = cq->next) {
+            wf_cqring_expire(cq, h->env.now);
+            if (cq->moderate_deadline && cq->moderate_deadline < next)
+                next = cq->moderate_deadline;
+        }
+    }
+    return next;
 }
 
 void wf_cq_ring(struct wf_cq *cq, struct wf_cq_ring *out)

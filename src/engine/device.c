@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VENDOR_ID    0x02eeff // locally administered: no adapter maker's
 #define PART_ID      1
 #define PAGE_SIZES   0xfffff000u
 #define ACK_DELAY    15
-#define PKEY_TABLE   1
 #define DEFAULT_PKEY 0xffff
 
 void wf_hca_query_device(struct wf_hca *h, struct ibv_device_attr *a)
@@ -49,9 +49,26 @@ void wf_hca_query_device(struct wf_hca *h, struct ibv_device_attr *a)
     a->max_srq = WF_LIMIT_SRQ;
     a->max_srq_wr = WF_LIMIT_SRQ_WR;
     a->max_srq_sge = WF_MAX_SGE;
-    a->max_pkeys = PKEY_TABLE;
+    a->max_pkeys = WF_PKEYS;
     a->local_ca_ack_delay = ACK_DELAY;
     a->phys_port_cnt = WF_PORTS;
+}
+
+int wf_pkeys_parse(const char *text, uint16_t pkeys[WF_PKEYS])
+{
+    unsigned n = 0;
+    memset(pkeys, 0, sizeof(*pkeys) * WF_PKEYS);
+    pkeys[0] = DEFAULT_PKEY;
+    while (text && *text) {
+        char *end;
+        unsigned long v = strtoul(text, &end, 16);
+        if (end == text || !(v & 0x7fff) || v > 0xffff || n == WF_PKEYS || (*end && *end != ','))
+            return wf_refuse(EINVAL, WF_R_ARG, "WEFT_PKEYS at \"%s\": hexadecimal P_Keys by commas",
+                             text);
+        pkeys[n++] = (uint16_t)v;
+        text = *end ? end + 1 : end;
+    }
+    return 0;
 }
 
 static int check_port(uint8_t port)
@@ -79,7 +96,7 @@ int wf_hca_query_port(struct wf_hca *h, uint8_t port, struct ibv_port_attr *a)
     a->gid_tbl_len = WF_GIDS;
     a->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
     a->max_msg_sz = WF_LIMIT_MSG;
-    a->pkey_tbl_len = PKEY_TABLE;
+    a->pkey_tbl_len = WF_PKEYS;
     a->max_vl_num = 1;
     a->active_width = 2;  // 4x
     a->active_speed = 32; // EDR
@@ -103,13 +120,12 @@ int wf_hca_query_gid(struct wf_hca *h, uint8_t port, uint32_t index, struct wf_g
 
 int wf_hca_query_pkey(struct wf_hca *h, uint8_t port, uint32_t index, uint16_t *pkey)
 {
-    (void)h;
     int err = check_port(port);
     if (err)
         return err;
-    if (index >= PKEY_TABLE)
-        return wf_refuse(EINVAL, WF_R_ARG, "P_Key index %u of %d", index, PKEY_TABLE);
-    *pkey = DEFAULT_PKEY;
+    if (index >= WF_PKEYS)
+        return wf_refuse(EINVAL, WF_R_ARG, "P_Key index %u of %d", index, WF_PKEYS);
+    *pkey = h->pkeys[index];
     return 0;
 }
 

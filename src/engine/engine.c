@@ -3,6 +3,7 @@
 #include "engine/engine.h"
 
 #include "base/clock.h"
+#include "base/guard.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     struct wf_hca *h = calloc(1, sizeof(*h));
     if (!h)
         return -ENOMEM;
+    wf_guard_install();
     h->fabric = parts->fabric;
     h->slot = parts->slot;
     h->loop = parts->loop;
@@ -90,6 +92,8 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     connect_link(h, h->loop);
     connect_link(h, h->shm);
     connect_link(h, h->udp);
+    if (wf_pkeys_parse(getenv("WEFT_PKEYS"), h->pkeys))
+        wf_pkeys_parse(NULL, h->pkeys);
     const char *path = getenv("WEFT_PATH");
     h->force_udp = path && path[0] == 'u';
     *out = h;

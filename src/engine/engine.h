@@ -25,6 +25,7 @@
 #define WF_LIMIT_MSG     (1u << 30)
 #define WF_LIMIT_MCAST   8192
 #define WF_PORTS         1
+#define WF_PKEYS         16
 #define WF_NO_QP_INDEX   UINT32_MAX
 
 struct wf_pd {
@@ -131,7 +132,9 @@ struct wf_hca {
     void (*mad_handler)(void *arg, const struct wf_mad *mad);
     void *mad_arg;
     uint32_t refs;
-    bool force_udp; // WEFT_PATH=udp: even within the host
+    bool force_udp;           // WEFT_PATH=udp: even within the host
+    uint16_t pkeys[WF_PKEYS]; // 0: no entry
+    uint32_t moderated_cqs;
     uint64_t qkey_violations, pkey_violations;
 };
 
@@ -189,6 +192,9 @@ uint32_t wf_qp_segment(struct wf_qp *qp);
 int wf_mcast_send(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *pkt); // mcast.c
 void wf_mcast_deliver(struct wf_hca *h, const struct wf_pkt *pkt);
 
+uint64_t wf_cq_expire_moderated(struct wf_hca *h);              // cq.c: when to call again
+int wf_pkeys_parse(const char *text, uint16_t pkeys[WF_PKEYS]); // device.c
+
 void wf_ctx_event(struct wf_ctx *ctx, enum ibv_event_type type, void *object, uint8_t port);
 void wf_port_event(struct wf_hca *h, enum ibv_event_type type);
 
@@ -199,6 +205,8 @@ void wf_qp_drop_paths(struct wf_qp *qp); // modify.c
 void wf_qp_run_now(struct wf_qp *qp);    // progress.c: run it without a trip over the list
 int wf_srq_destroy_locked(struct wf_srq *srq);
 int wf_cq_destroy_locked(struct wf_cq *cq);
+// Slots of completions that a poller of the ring consumed; false: there were none.
+bool wf_ctx_reap_locked(struct wf_ctx *ctx);
 int wf_mr_dereg_locked(struct wf_mr *mr);
 int wf_mw_dealloc_locked(struct wf_mw *mw);
 

@@ -25,13 +25,16 @@ static int check_values(const struct wf_qp *qp, const struct ibv_qp_attr *a, int
         {IBV_QP_MIN_RNR_TIMER, "min_rnr_timer", a->min_rnr_timer, 31},
         {IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic", a->max_rd_atomic, WF_LIMIT_RD_ATOM},
         {IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic", a->max_dest_rd_atomic, WF_LIMIT_RD_ATOM},
-        {IBV_QP_PKEY_INDEX, "pkey_index", a->pkey_index, 0},
+        {IBV_QP_PKEY_INDEX, "pkey_index", a->pkey_index, WF_PKEYS - 1},
         {IBV_QP_DEST_QPN, "dest_qp_num", a->dest_qp_num, WF_QPN_MASK},
         {IBV_QP_PATH_MIG_STATE, "path_mig_state", a->path_mig_state, IBV_MIG_ARMED},
     };
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
         if (mask & limits[i].bit && limits[i].value > limits[i].max)
             return out_of_range(qp, limits[i].name, limits[i].value, limits[i].max);
+    if (mask & IBV_QP_PKEY_INDEX && !qp->hca->pkeys[a->pkey_index])
+        return wf_refuse(EINVAL, WF_R_QP_ATTR_VALUE, "QP 0x%06x: P_Key index %u is empty", qp->qpn,
+                         a->pkey_index);
     if (mask & IBV_QP_PORT && (a->port_num < 1 || a->port_num > WF_PORTS))
         return out_of_range(qp, "port_num", a->port_num, WF_PORTS);
     if (mask & IBV_QP_PATH_MTU && (a->path_mtu < IBV_MTU_256 || a->path_mtu > IBV_MTU_4096))
@@ -115,8 +118,10 @@ static void copy_attributes(struct wf_qp *qp, const struct ibv_qp_attr *a, int m
     struct ibv_qp_attr *q = &qp->attr;
     if (mask & IBV_QP_ACCESS_FLAGS)
         q->qp_access_flags = a->qp_access_flags;
-    if (mask & IBV_QP_PKEY_INDEX)
+    if (mask & IBV_QP_PKEY_INDEX) {
         q->pkey_index = a->pkey_index;
+        qp->pkey = qp->hca->pkeys[a->pkey_index];
+    }
     if (mask & IBV_QP_PORT)
         q->port_num = a->port_num;
     if (mask & IBV_QP_QKEY)
@@ -147,8 +152,6 @@ static void copy_attributes(struct wf_qp *qp, const struct ibv_qp_attr *a, int m
         q->sq_psn = a->sq_psn & WF_PSN_MASK;
     if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
         q->max_dest_rd_atomic = a->max_dest_rd_atomic;
-    if (mask & IBV_QP_PATH_MIG_STATE)
-        q->path_mig_state = a->path_mig_state;
     if (mask & IBV_QP_DEST_QPN)
         q->dest_qp_num = a->dest_qp_num;
     if (mask & IBV_QP_RATE_LIMIT)
@@ -175,6 +178,8 @@ static void install(struct wf_qp *qp, struct prepared *p, const struct ibv_qp_at
         wf_path_put((struct wf_path_ref *)qp->alt_path);
         qp->alt_path = &p->alt->path;
     }
+    if (mask & IBV_QP_PATH_MIG_STATE)
+        wf_migrate_set(qp, a->path_mig_state);
 }
 
 static void enter_state(struct wf_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to)

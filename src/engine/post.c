@@ -154,7 +154,7 @@ static int post_one(struct wf_qp *qp, const struct ibv_send_wr *wr)
     err = check_length(qp, wr, len);
     if (err)
         return err;
-    if (wf_sq_full(&qp->sq))
+    if (wf_sq_full(&qp->sq) && !(wf_ctx_reap_locked(qp->ctx) && !wf_sq_full(&qp->sq)))
         return wf_refuse(ENOMEM, WF_R_SQ_FULL, "QP 0x%06x: %u requests", qp->qpn, qp->sq.max_wr);
     struct wf_swqe *w = wf_sq_slot(&qp->sq, qp->sq.head);
     fill_swqe(qp, w, wr, (uint32_t)len);
@@ -202,7 +202,7 @@ static int post_recv_one(struct wf_qp *qp, const struct ibv_recv_wr *wr)
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->rq.max_sge)
         return wf_refuse(EINVAL, WF_R_TOO_MANY_SGE, "QP 0x%06x: %d SGEs, max_recv_sge %u", qp->qpn,
                          wr->num_sge, qp->rq.max_sge);
-    if (wf_rq_full(&qp->rq))
+    if (wf_rq_full(&qp->rq) && !(wf_ctx_reap_locked(qp->ctx) && !wf_rq_full(&qp->rq)))
         return wf_refuse(ENOMEM, WF_R_RQ_FULL, "QP 0x%06x: %u receives", qp->qpn, qp->rq.max_wr);
     wf_rwqe_fill(wf_rq_slot(&qp->rq, qp->rq.head), wr);
     qp->rq.head++;

@@ -206,6 +206,11 @@ static void completion_gone(void *arg, const struct wf_completion *c)
 void wf_qp_wipe(struct wf_qp *qp)
 {
     struct wf_hca *h = qp->hca;
+    // While the queues still know what their entries are about.
+    if (qp->scq)
+        wf_cqring_reap(qp->scq);
+    if (qp->rcq)
+        wf_cqring_reap(qp->rcq);
     wf_forget(qp);
     wf_qp_set_state(qp, IBV_QPS_RESET);
     wf_qp_reset(qp);

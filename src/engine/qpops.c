@@ -121,13 +121,23 @@ static struct wf_srq *op_xrc_srq(struct wf_qp *qp, uint32_t srqn)
     return srq;
 }
 
+static bool is_from(const struct wf_path *p, const struct wf_pkt *pkt)
+{
+    return p && pkt->sgid && pkt->dgid && memcmp(pkt->sgid, &p->dgid, sizeof(p->dgid)) == 0 &&
+           memcmp(pkt->dgid, &p->sgid, sizeof(p->sgid)) == 0;
+}
+
 static bool op_path_differs(struct wf_qp *qp, const struct wf_pkt *pkt)
 {
-    const struct wf_path *p = qp->path;
-    if (!p || !pkt->sgid || !pkt->dgid)
-        return true;
-    return memcmp(pkt->sgid, &p->dgid, sizeof(p->dgid)) != 0 ||
-           memcmp(pkt->dgid, &p->sgid, sizeof(p->sgid)) != 0;
+    return !is_from(qp->path, pkt) && !is_from(qp->alt_path, pkt);
+}
+
+static void op_path_changed(struct wf_qp *qp)
+{
+    struct wf_hca *h = wf_hca_of(qp);
+    if (h->udp && qp->alt_path && qp->alt_path->link == h->udp)
+        h->udp_qps--;
+    wf_qp_use_path(qp);
 }
 
 static void op_path_put(struct wf_qp *qp, struct wf_path *path)
@@ -151,4 +161,5 @@ const struct wf_qp_ops wf_engine_qp_ops = {
     .xrc_srq = op_xrc_srq,
     .path_differs = op_path_differs,
     .path_put = op_path_put,
+    .path_changed = op_path_changed,
 };

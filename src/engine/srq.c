@@ -159,6 +159,8 @@ static int post_one(struct wf_srq *srq, const struct ibv_recv_wr *wr)
     if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_sge)
         return wf_refuse(EINVAL, WF_R_TOO_MANY_SGE, "SRQ: %d SGEs, max_sge %u", wr->num_sge,
                          q->max_sge);
+    if (q->free >= q->size)
+        wf_ctx_reap_locked(srq->ctx);
     if (q->free >= q->size || wf_srqueue_posted(q) >= srq->max_wr)
         return wf_refuse(ENOMEM, WF_R_RQ_FULL, "SRQ of %u", srq->max_wr);
     uint32_t slot = q->free;

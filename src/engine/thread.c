@@ -127,6 +127,9 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
         uint64_t qp = wf_heap_next(h);
         if (qp < next)
             next = qp;
+        uint64_t cq = h->moderated_cqs ? wf_cq_expire_moderated(h) : WF_NEVER;
+        if (cq < next)
+            next = cq;
         if (h->blocked.head) // a full link: look again soon
             next = h->env.now + 1000000;
     }

@@ -111,6 +111,7 @@ static void drop(struct wf_fabric *f)
 {
     wf_fabric_free_peers(f);
     wf_fabric_forget_all(f);
+    wf_fabric_forget_groups(f, NULL);
     while (f->head) {
         struct queued_event *q = f->head;
         f->head = q->next;

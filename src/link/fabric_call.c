@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define RETRY_MS 1000
+
 void wf_fabric_queue(struct wf_fabric *f, const struct wf_fabric_event *ev)
 {
     struct queued_event *q = malloc(sizeof(*q));
@@ -33,6 +35,8 @@ void wf_fabric_lost(struct wf_fabric *f)
     epoll_ctl(f->epfd, EPOLL_CTL_DEL, f->sock, NULL);
     close(f->sock);
     f->sock = -1;
+    f->retry_ms = wf_fabric_now_ms() + RETRY_MS;
+    wf_fabric_forget_groups(f, NULL);
     wf_fabric_queue(f, &(struct wf_fabric_event){.type = WF_FABRIC_LOST});
 }
 
@@ -55,6 +59,7 @@ static bool event_of(struct wf_fabric *f, const struct wf_fmsg *m, struct wf_fab
         ev->type = m->index ? WF_FABRIC_PORT_ACTIVE : WF_FABRIC_PORT_ERR;
         return true;
     case WF_F_MCAST_CHANGE:
+        wf_fabric_forget_groups(f, m->dgid);
         ev->type = WF_FABRIC_MCAST;
         memcpy(ev->mad.dgid.raw, m->dgid, 16);
         return true;
@@ -173,11 +178,32 @@ int wf_fabric_tell(struct wf_fabric *f, const struct wf_fmsg *msg, int timeout_m
     return send_all(f, &m, NULL, 0, timeout_ms);
 }
 
+void wf_fabric_catch_up(struct wf_fabric *f)
+{
+    struct wf_fmsg m;
+    int fds[WF_FABRIC_FDS];
+    while (f->sock >= 0 && receive(f, 0, &m, fds) == 0)
+        ;
+}
+
+// A caller that could not join again is reminded.
+static bool remind(struct wf_fabric *f)
+{
+    if (f->sock >= 0 || wf_fabric_now_ms() < f->retry_ms)
+        return false;
+    f->retry_ms = wf_fabric_now_ms() + RETRY_MS;
+    return true;
+}
+
 int wf_fabric_next_event(struct wf_fabric *f, struct wf_fabric_event *ev)
 {
     struct wf_fmsg m;
     int fds[WF_FABRIC_FDS];
     while (!f->head) {
+        if (remind(f)) {
+            *ev = (struct wf_fabric_event){.type = WF_FABRIC_LOST};
+            return 0;
+        }
         if (f->sock < 0 || receive(f, 0, &m, fds) == -EAGAIN)
             return -EAGAIN;
     }

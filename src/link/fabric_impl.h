@@ -35,7 +35,9 @@ struct wf_fabric {
     const struct wf_gid_table *gids;
     struct queued_event *head, **tail;
     struct peer_entry *peers[WF_SLOTS];
-    struct kept *kept; // fabric_keep.c
+    struct kept *kept;          // fabric_keep.c
+    struct group_cache *groups; // fabric_mcast.c
+    uint64_t retry_ms;          // while lost: when to say so again
 };
 
 #define WF_FABRIC_TIMEOUT_MS 2000
@@ -58,12 +60,20 @@ int wf_fabric_tell(struct wf_fabric *f, const struct wf_fmsg *m, int timeout_ms)
 // weftd all of them.
 int wf_fabric_keep(struct wf_fabric *f, const struct wf_fmsg *m);
 void wf_fabric_forget(struct wf_fabric *f, const struct wf_fmsg *m, bool all);
+// A request that sets something up: remembered once weftd has agreed.
+int wf_fabric_set_up(struct wf_fabric *f, const struct wf_fmsg *msg);
+// Its opposite, named by the same fields: forgotten first, or joining again would bring it back.
+int wf_fabric_take_down(struct wf_fabric *f, struct wf_fmsg *m, uint16_t type);
 void wf_fabric_replay(struct wf_fabric *f);
 void wf_fabric_forget_all(struct wf_fabric *f);
 void wf_fabric_lost(struct wf_fabric *f);
+void wf_fabric_catch_up(struct wf_fabric *f); // queue what has arrived
 void wf_fabric_queue(struct wf_fabric *f, const struct wf_fabric_event *ev);
 void wf_fabric_peer_died(struct wf_fabric *f, uint32_t slot, uint64_t generation);
 void wf_fabric_free_peers(struct wf_fabric *f);
+
+// Members of groups as last heard; forgotten when weftd says that they changed (mgid NULL: all).
+void wf_fabric_forget_groups(struct wf_fabric *f, const uint8_t *mgid);
 
 // Region of this process, and whether `pid` can be copied from and to.
 int wf_region_create(struct wf_region **out, int *fd);

@@ -93,6 +93,26 @@ struct starter {
     char *stack; // end of the second half, for exec_main
 };
 
+#if defined(__SANITIZE_THREAD__)
+#define WHOLE_FORK 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WHOLE_FORK 1
+#endif
+#endif
+
+// A process that borrows our memory: no page tables are copied, however large the program is.
+static int branch(int (*fn)(void *arg), void *stack, int exit_signal, void *arg)
+{
+#ifdef WHOLE_FORK
+    // The thread sanitizer takes part in clone() and must not be run by two processes.
+    int pid = (int)syscall(SYS_clone, exit_signal, NULL, NULL, NULL, NULL);
+    return pid ? pid : fn(arg);
+#else
+    return clone(fn, stack, CLONE_VM | CLONE_VFORK | exit_signal, arg);
+#endif
+}
+
 static int exec_main(void *arg)
 {
     static char *const no_env[] = {NULL};
@@ -124,7 +144,7 @@ static int starter_main(void *arg)
     syscall(SYS_chdir, "/");
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
     // A process that execs is an ordinary child again, so that one must be another's.
-    int pid = clone(exec_main, s->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    int pid = branch(exec_main, s->stack, SIGCHLD, s);
     int status = 127 << 8;
     if (pid > 0)
         syscall(SYS_wait4, pid, &status, 0, NULL);
@@ -143,7 +163,7 @@ static int run_starter(struct starter *s)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     s->stack = (char *)stack + STARTER_STACK / 2;
-    int pid = clone(starter_main, (char *)stack + STARTER_STACK, CLONE_VM | CLONE_VFORK, s);
+    int pid = branch(starter_main, (char *)stack + STARTER_STACK, 0, s);
     int err = errno, status = 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     munmap(stack, STARTER_STACK);

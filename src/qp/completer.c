@@ -231,6 +231,7 @@ void wf_qp_response(struct wf_qp *qp, const struct wf_pkt *pkt)
 {
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
         return;
+    wf_migrate_seen(qp, pkt);
     // Ghosts (IBA 9.7.5.1.2): older than anything outstanding, or never sent.
     if (wf_psn_diff(pkt->psn, qp->req.una_psn) < 0 || wf_psn_diff(pkt->psn, qp->req.psn) >= 0)
         return;

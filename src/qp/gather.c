@@ -2,6 +2,8 @@
 // From scatter/gather lists to addresses, and payload to where it belongs.
 #include "qp/qp.h"
 
+#include "base/guard.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,9 +95,18 @@ enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwq
     return resolve(qp, &l, off, len, iov, niov, why);
 }
 
-static void copy_local(const struct wf_pkt *pkt, const struct iovec *dst, int ndst)
+struct local_copy {
+    const struct wf_pkt *pkt;
+    const struct iovec *dst;
+    int ndst;
+};
+
+static void copy_local(void *arg)
 {
-    const struct iovec *src = pkt->iov;
+    const struct local_copy *c = arg;
+    const struct wf_pkt *pkt = c->pkt;
+    const struct iovec *src = pkt->iov, *dst = c->dst;
+    int ndst = c->ndst;
     size_t src_off = 0, dst_off = 0;
     int s = 0, d = 0;
     while (d < ndst && s < pkt->niov) {
@@ -122,6 +133,7 @@ int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, const struct iovec *iov
 {
     if (pkt->remote)
         return qp->env->ops->fetch(qp, pkt, 0, iov, niov);
-    copy_local(pkt, iov, niov);
-    return 0;
+    // Registered memory is not pinned: the program may have unmapped it.
+    struct local_copy copy = {pkt, iov, niov};
+    return wf_guard_run(copy_local, &copy);
 }

@@ -11,6 +11,7 @@
 //   datagram.c   UD in both directions
 //   local.c      requests without a packet: bind, local invalidate
 //   retire.c     completions, errors, flushing
+//   migrate.c    automatic path migration
 //   timer.c      ACK timeout and RNR wait
 #ifndef WF_QP_QP_H
 #define WF_QP_QP_H
@@ -67,6 +68,7 @@ struct wf_qp_ops {
     struct wf_srq *(*xrc_srq)(struct wf_qp *qp, uint32_t srqn); // NULL: no such SRQ in its domain
     bool (*path_differs)(struct wf_qp *qp, const struct wf_pkt *pkt); // not from the QP's peer
     void (*path_put)(struct wf_qp *qp, struct wf_path *path);
+    void (*path_changed)(struct wf_qp *qp); // qp->path is another one now
 };
 
 struct wf_qp_env {
@@ -81,7 +83,7 @@ struct wf_resource {
     uint8_t operation; // enum wf_operation; 0xff: free
     bool pending;      // (part of) its response is still to be sent
     uint32_t psn, npsn;
-    uint32_t rkey;
+    uint32_t rkey, pd;
     uint64_t va;
     uint32_t len;
     uint32_t start; // offset at which this response began (a repeat may begin in the middle)
@@ -119,6 +121,7 @@ struct wf_responder {
     enum wf_inbound open; // message that has started and not ended
     bool nak_sent;        // for the current gap
     bool ack_due;
+    uint32_t pd;         // whose regions the request at hand may name
     bool has_wqe;        // a receive is taken for the open message
     uint32_t rq_counter; // receive queue counter or SRQ slot of that receive
     struct wf_rwqe *wqe;
@@ -247,6 +250,11 @@ void wf_qp_flush_sends(struct wf_qp *qp);
 
 // Take a receive for an incoming message; false: none posted.
 bool wf_recv_take(struct wf_qp *qp, const struct wf_pkt *pkt);
+
+// migrate.c
+void wf_migrate_set(struct wf_qp *qp, enum ibv_mig_state to);     // the user's wish
+void wf_migrate_seen(struct wf_qp *qp, const struct wf_pkt *pkt); // BTH.M of a packet
+bool wf_migrate_instead_of_failing(struct wf_qp *qp); // retries ended; true: goes on elsewhere
 
 // timer.c
 void wf_timer_start(struct wf_qp *qp);    // something is outstanding

@@ -55,7 +55,7 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
     uint32_t n = left < qp->seg ? left : qp->seg;
     struct iovec iov = {.iov_len = n};
     struct wf_access_req req = {.key = res->rkey,
-                                .pd = qp->pd,
+                                .pd = res->pd,
                                 .qpn = qp->qpn,
                                 .addr = res->va + res->off,
                                 .len = n,

@@ -57,11 +57,20 @@ static enum wf_reason remote_reason(enum wf_access a)
     }
 }
 
+// An XRC target has no PD: that of the SRQ which the request names counts (IBA A14.2.2).
+static uint32_t pd_of(struct wf_qp *qp, const struct wf_pkt *pkt)
+{
+    if (qp->type != IBV_QPT_XRC_RECV)
+        return qp->pd;
+    const struct wf_srq *srq = qp->env->ops->xrc_srq(qp, pkt->xrc_srqn);
+    return srq ? srq->pd : 0;
+}
+
 static int check_rkey(struct wf_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, unsigned need,
                       void **host)
 {
     struct wf_access_req req = {
-        .key = rkey, .pd = qp->pd, .qpn = qp->qpn, .addr = va, .len = len, .need = need};
+        .key = rkey, .pd = qp->resp.pd, .qpn = qp->qpn, .addr = va, .len = len, .need = need};
     enum wf_access a = wf_access_check(qp->env->keys, &req, host);
     if (a == WF_ACCESS_OK)
         return DONE;
@@ -204,6 +213,7 @@ static struct wf_resource *take_resource(struct wf_qp *qp, const struct wf_pkt *
         .psn = pkt->psn,
         .npsn = 1,
         .rkey = pkt->rkey,
+        .pd = r->pd,
         .va = pkt->va,
         .msn = (atomic_load_explicit(&qp->dir->msn, memory_order_relaxed) + 1) & WF_PSN_MASK,
     };
@@ -437,10 +447,12 @@ void wf_qp_request(struct wf_qp *qp, const struct wf_pkt *pkt)
     uint32_t flags = wf_opcode_info(pkt->opcode)->flags;
     if (qp->state < IBV_QPS_RTR || qp->state == IBV_QPS_ERR)
         return;
+    wf_migrate_seen(qp, pkt);
     if (qp->state == IBV_QPS_RTR && !qp->comm_est_sent) {
         qp->comm_est_sent = true;
         qp->env->ops->event(qp, IBV_EVENT_COMM_EST);
     }
+    qp->resp.pd = pd_of(qp, pkt);
     if (qp->type == IBV_QPT_UC)
         request_uc(qp, pkt, flags);
     else

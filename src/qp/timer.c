@@ -70,6 +70,8 @@ static void ack_timeout(struct wf_qp *qp)
     }
     qp->stat_timeouts++;
     if (!qp->req.retries) {
+        if (wf_migrate_instead_of_failing(qp))
+            return;
         wf_retire_failed(qp, IBV_WC_RETRY_EXC_ERR, qp->req.heard);
         return;
     }

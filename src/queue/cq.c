@@ -106,8 +106,17 @@ uint32_t wf_cqring_pending(const struct wf_cq *cq)
     return cq->pi - ci_of(cq);
 }
 
+void wf_cqring_reap(struct wf_cq *cq)
+{
+    uint32_t ci = ci_of(cq);
+    for (; cq->retired != ci; cq->retired++)
+        if (cq->on_retire)
+            cq->on_retire(cq, &cq->side[cq->retired & (cq->size - 1)]);
+}
+
 int wf_cqring_resize(struct wf_cq *cq, uint32_t cqe)
 {
+    wf_cqring_reap(cq);
     uint32_t size = ring_size(cqe), ci = ci_of(cq);
     if (cq->pi - ci > cqe)
         return -EINVAL;
@@ -212,6 +221,8 @@ bool wf_cqring_add(struct wf_cq *cq, const struct wf_completion *c)
         }
         atomic_fetch_add_explicit(&cq->ci, 1, memory_order_acq_rel);
     }
+    if (cq->pi - cq->retired >= cq->size)
+        wf_cqring_reap(cq);
     cq->side[cq->pi & (cq->size - 1)] = (struct wf_cq_side){
         .timestamp = c->timestamp,
         .reason = c->reason,
@@ -220,6 +231,9 @@ bool wf_cqring_add(struct wf_cq *cq, const struct wf_completion *c)
         .opcode = (uint8_t)c->opcode,
         .status = (uint8_t)c->status,
         .wc_flags = (uint8_t)c->wc_flags,
+        .send = c->send,
+        .qpn = c->qpn,
+        .wqe_adr = c->wqe_adr,
     };
     write_entry(entry(cq->ring, cq->size, cq->pi), c);
     cq->pi++;
@@ -264,12 +278,14 @@ void wf_cqring_consume(struct wf_cq *cq)
     uint32_t ci = atomic_load_explicit(&cq->ci, memory_order_relaxed);
     entry(cq->ring, cq->size, ci)[B_OWNER] = OWNER_HW;
     atomic_store_explicit(&cq->ci, ci + 1, memory_order_release);
+    cq->retired = ci + 1;
 }
 
 void wf_cqring_clean(struct wf_cq *cq, uint32_t qpn,
                      void (*gone)(void *arg, const struct wf_completion *c), void *arg)
 {
-    uint32_t keep = ci_of(cq), end = cq->pi;
+    wf_cqring_reap(cq);
+    uint32_t keep = cq->retired, end = cq->pi;
     for (uint32_t i = keep; i != end; i++) {
         struct wf_completion c;
         read_entry(cq, i, &c);

@@ -40,6 +40,8 @@ struct wf_cq_side {
     uint8_t opcode;
     uint8_t status;
     uint8_t wc_flags;
+    bool send;
+    uint32_t qpn, wqe_adr; // again: a poller of the ring may have rewritten its entry
 };
 
 enum wf_cq_armed { WF_CQ_IDLE = 0, WF_CQ_ARMED_SOLICITED, WF_CQ_ARMED };
@@ -49,6 +51,7 @@ struct wf_cq {
     struct wf_cq_side *side;
     uint32_t size;       // power of two
     uint32_t pi;         // next entry to write, free-running
+    uint32_t retired;    // entries before it have given their request's slot back
     _Atomic uint32_t ci; // next entry to read, free-running, published by the poller
     bool ignore_overrun;
     bool failed; // overrun: nothing is added any more
@@ -59,6 +62,8 @@ struct wf_cq {
     uint32_t users;             // QPs and SRQs that complete here
     void *user;
     void (*on_comp)(void *user);
+    // Someone else polled the entry of this request: its slot is free again.
+    void (*on_retire)(struct wf_cq *cq, const struct wf_cq_side *s);
     struct wf_ctx *ctx;
     bool error_reported;
     struct wf_cq *prev, *next; // of its context
@@ -71,6 +76,9 @@ int wf_cqring_resize(struct wf_cq *cq, uint32_t cqe);
 
 // Add an entry and raise the event it deserves. false: the queue overran (the caller reports it).
 bool wf_cqring_add(struct wf_cq *cq, const struct wf_completion *c);
+
+// Tell on_retire() about entries that were consumed by moving `ci`, not by wf_cqring_consume().
+void wf_cqring_reap(struct wf_cq *cq);
 
 // Raise an event that moderation has held back for long enough.
 void wf_cqring_expire(struct wf_cq *cq, uint64_t now);

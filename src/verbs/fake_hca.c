@@ -151,6 +151,11 @@ int wf_mr_reg(struct wf_pd *pd, void *addr, uint64_t len, uint64_t iova, unsigne
     return 0;
 }
 
+int wf_mr_reg_null(struct wf_pd *pd, struct wf_mr **out)
+{
+    return wf_mr_reg(pd, NULL, UINT64_MAX, 0, 0, out);
+}
+
 int wf_mr_rereg(struct wf_mr *mr, int flags, struct wf_pd *pd, void *addr, uint64_t len,
                 unsigned access)
 {

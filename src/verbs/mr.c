@@ -17,27 +17,17 @@ static void keys_of(struct wf_vmr *v)
     v->ibv.rkey = wf_mr_rkey(v->mr);
 }
 
-struct ibv_mr *wf_vmr_new(struct ibv_pd *pd, void *addr, uint64_t len, uint64_t iova,
-                          unsigned access)
+// Takes over a region of the engine; `rc` is what making it gave.
+static struct ibv_mr *adopt(struct ibv_pd *pd, struct wf_vmr *v, int rc)
 {
     struct wf_vfile *file = wf_vcontext(pd->context)->file;
-    struct wf_vmr *v = calloc(1, sizeof(*v));
-    int rc;
 
-    if (!v)
-        return wf_verb_null(wf_refuse(ENOMEM, WF_R_NO_MEMORY, "memory region"));
-    access &= ~OPTIONAL_ACCESS;
-    if (access & IBV_ACCESS_ZERO_BASED)
-        iova = 0;
-    rc = wf_mr_reg(wf_vpd(pd)->pd, addr, len, iova, access, &v->mr);
     if (rc < 0) {
         free(v);
         return wf_verb_null(rc);
     }
     v->ibv.context = pd->context;
     v->ibv.pd = pd;
-    v->ibv.addr = addr;
-    v->ibv.length = len;
     keys_of(v);
     wf_vpd_use(pd);
     pthread_mutex_lock(&file->lock);
@@ -45,6 +35,21 @@ struct ibv_mr *wf_vmr_new(struct ibv_pd *pd, void *addr, uint64_t len, uint64_t 
     DL_APPEND(file->mrs, v);
     pthread_mutex_unlock(&file->lock);
     return &v->ibv;
+}
+
+struct ibv_mr *wf_vmr_new(struct ibv_pd *pd, void *addr, uint64_t len, uint64_t iova,
+                          unsigned access)
+{
+    struct wf_vmr *v = calloc(1, sizeof(*v));
+
+    if (!v)
+        return wf_verb_null(wf_refuse(ENOMEM, WF_R_NO_MEMORY, "memory region"));
+    access &= ~OPTIONAL_ACCESS;
+    if (access & IBV_ACCESS_ZERO_BASED)
+        iova = 0;
+    v->ibv.addr = addr;
+    v->ibv.length = len;
+    return adopt(pd, v, wf_mr_reg(wf_vpd(pd)->pd, addr, len, iova, access, &v->mr));
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
@@ -223,5 +228,9 @@ int wf_op_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 
 struct ibv_mr *wf_op_alloc_null_mr(struct ibv_pd *pd)
 {
-    return wf_verb_null(wf_refuse(EOPNOTSUPP, WF_R_NOT_SUPPORTED, "ibv_alloc_null_mr"));
+    struct wf_vmr *v = calloc(1, sizeof(*v));
+
+    if (!v)
+        return wf_verb_null(wf_refuse(ENOMEM, WF_R_NO_MEMORY, "memory region"));
+    return adopt(pd, v, wf_mr_reg_null(wf_vpd(pd)->pd, &v->mr));
 }

@@ -159,13 +159,21 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
     return wf_vqp(qp)->build ? &wf_vqp(qp)->ibv : NULL;
 }
 
+// Programs often pass the flags of their regions: those that say nothing about a QP are ignored, as
+// hardware does.
+#define QP_ACCESS                                                                                  \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |                   \
+     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
+
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    struct ibv_qp_attr a = *attr;
     int rc;
 
     if (mask & IBV_QP_RATE_LIMIT)
         return wf_verb(wf_refuse(EOPNOTSUPP, WF_R_NOT_SUPPORTED, "rate limits"));
-    rc = wf_qp_modify(wf_vqp(qp)->qp, attr, mask);
+    a.qp_access_flags &= QP_ACCESS;
+    rc = wf_qp_modify(wf_vqp(qp)->qp, &a, mask);
     qp->state = wf_qp_state(wf_vqp(qp)->qp);
     return wf_verb(rc);
 }

@@ -3,11 +3,14 @@
 #include "daemon/mad.h"
 #include "link/link.h"
 #include "testing.h"
+#include "wire/codec.h"
+#include "wire/icrc.h"
 #include "wire/opcode.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -127,6 +130,40 @@ static void test_mads_without_owner_are_answered(void **state)
     wf_fabric_leave(a);
 }
 
+static bool is_member(struct wf_fabric *f, uint32_t slot)
+{
+    union ibv_gid mgid = {.raw = {0xff, 0x0e, [15] = 3}};
+    uint64_t slots[WF_SLOTS / 64];
+    wf_fabric_mcast_members(f, &mgid, slots);
+    return slots[slot / 64] >> slot % 64 & 1;
+}
+
+static void test_group_members_follow_joins_leaves_and_deaths(void **state)
+{
+    union ibv_gid mgid = {.raw = {0xff, 0x0e, [15] = 3}}, no_group = {.raw = {0x20, 1}};
+    struct wf_fabric *a, *b;
+    struct wf_fabric_event ev;
+    assert_int_equal(wf_fabric_join(&a), 0);
+    assert_int_equal(wf_fabric_join(&b), 0);
+    uint32_t slot = wf_fabric_slot(b);
+    assert_int_equal(wf_fabric_mcast_join(b, &no_group, 0), -EINVAL);
+    assert_false(is_member(a, slot));
+    assert_int_equal(wf_fabric_mcast_join(b, &mgid, 0), 0);
+    assert_int_equal(wf_fabric_mcast_join(b, &mgid, 0), 0);
+    assert_true(is_member(a, slot));
+    assert_int_equal(wf_fabric_mcast_leave(b, &mgid, 0), 0);
+    assert_true(is_member(a, slot));
+    assert_int_equal(wf_fabric_mcast_leave(b, &mgid, 0), 0);
+    assert_false(is_member(a, slot));
+    assert_int_equal(wf_fabric_mcast_leave(b, &mgid, 0), -ENOENT);
+    assert_int_equal(wf_fabric_mcast_join(b, &mgid, 0), 0);
+    assert_true(is_member(a, slot));
+    wf_fabric_leave(b);
+    expect_event(a, WF_FABRIC_PEER_DIED, 1000, &ev);
+    assert_false(is_member(a, slot));
+    wf_fabric_leave(a);
+}
+
 struct will_arg {
     uint32_t peer_id;
 };
@@ -191,6 +228,73 @@ static void test_many_mads_none_lost_while_receiver_reads(void **state)
 // ---- two hosts: this namespace and another one, joined by a veth pair
 // -----------------------------
 
+static const union ibv_gid group = {
+    .raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [15] = 9}};
+
+static void take_group(void *arg, const struct wf_pkt *pkt)
+{
+    if (pkt->dqpn != WF_QPN_MULTICAST || pkt->qkey != 0x1234 || pkt->len != 100 || !pkt->dgid ||
+        memcmp(pkt->dgid->raw, group.raw, 16) || pkt->sgid->raw[15] != 1 || pkt->sqpn != 77 ||
+        ((uint8_t *)pkt->iov[0].iov_base)[99] != 99)
+        _exit(5);
+    ++*(int *)arg;
+}
+
+// Datagrams to the group come through the ring of slot 0.
+static void receive_group(struct wf_fabric *f)
+{
+    struct wf_link *shm;
+    int n = 0;
+    if (wf_shm_link_create(f, &shm))
+        _exit(6);
+    shm->deliver = take_group;
+    shm->arg = &n;
+    uint64_t end = test_now_ms() + 3000;
+    atomic_store(&wf_fabric_region(f)->sleeping, 1);
+    struct pollfd p = {.fd = wf_fabric_doorbell(f), .events = POLLIN};
+    if (!shm->ops->poll(shm, 100) && poll(&p, 1, 3000) != 1)
+        _exit(7);
+    while (n < 3 && test_now_ms() < end)
+        shm->ops->poll(shm, 100);
+    if (n != 3)
+        _exit(8);
+    shm->ops->destroy(shm);
+}
+
+static void send_group(const char *from, uint8_t spoil)
+{
+    struct sockaddr_in src = {.sin_family = AF_INET},
+                       to = {.sin_family = AF_INET, .sin_port = htons(WF_ROCE_PORT)};
+    struct wf_pkt pkt = {.opcode = WF_OPCODE(WF_SVC_UD, WF_OP_SEND_ONLY),
+                         .pkey = 0xffff,
+                         .dqpn = WF_QPN_MULTICAST,
+                         .qkey = 0x1234,
+                         .sqpn = 77,
+                         .len = 100};
+    struct wf_icrc_scope scope = {.dport = WF_ROCE_PORT};
+    socklen_t len = sizeof(src);
+    uint8_t buf[256];
+    int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), mode = IP_PMTUDISC_DO;
+    inet_pton(AF_INET, from, &src.sin_addr);
+    memcpy(&to.sin_addr, group.raw + 12, 4);
+    setsockopt(s, IPPROTO_IP, IP_MTU_DISCOVER, &mode, sizeof(mode));
+    setsockopt(s, IPPROTO_IP, IP_MULTICAST_IF, &src.sin_addr, sizeof(src.sin_addr));
+    assert_int_equal(bind(s, (struct sockaddr *)&src, sizeof(src)), 0);
+    getsockname(s, (struct sockaddr *)&src, &len);
+    scope.sport = ntohs(src.sin_port);
+    memcpy(scope.src, &src.sin_addr, 4);
+    memcpy(scope.dst, &to.sin_addr, 4);
+    int n = wf_packet_encode_headers(&pkt, buf, sizeof(buf));
+    for (int i = 0; i < 100; i++)
+        buf[n + i] = (uint8_t)i;
+    struct iovec iov = {buf, (size_t)n + 100};
+    wf_icrc_store(buf + n + 100, wf_icrc(&scope, &iov, 1));
+    buf[n + 50] ^= spoil;
+    assert_int_equal(sendto(s, buf, (size_t)n + 104, 0, (struct sockaddr *)&to, sizeof(to)),
+                     n + 104);
+    close(s);
+}
+
 static void body_other_host(struct member_proc *self, void *arg)
 {
     struct wf_fabric *f;
@@ -204,7 +308,6 @@ static void body_other_host(struct member_proc *self, void *arg)
              "ip -6 addr add fd07::2/64 dev wy nodad && ip link set wy up");
     if (system(cmd) || wf_fabric_join(&f) || wf_fabric_listen(f, SERVICE, 0))
         _exit(2);
-    union ibv_gid group = {.raw = {[10] = 0xff, [11] = 0xff, [12] = 239, [13] = 1, [15] = 9}};
     if (wf_fabric_mcast_join(f, &group, 1))
         _exit(3);
     member_sync(self, wf_fabric_slot(f));
@@ -219,6 +322,8 @@ static void body_other_host(struct member_proc *self, void *arg)
             _exit(4);
     }
     member_sync(self, ev.mad.ifindex);
+    receive_group(f);
+    member_sync(self, 1);
     wf_fabric_leave(f);
 }
 
@@ -249,7 +354,7 @@ static void exchange(struct wf_fabric *f, const char *from, const char *to)
     assert_memory_equal(&ev.mad.sgid, &dgid, 16);
 }
 
-static void test_mads_between_two_hosts_ipv4_and_ipv6(void **state)
+static void test_mads_and_multicast_between_two_hosts(void **state)
 {
     struct wf_fabric *f;
     wait_daemon_gone(3000);
@@ -267,6 +372,11 @@ static void test_mads_between_two_hosts_ipv4_and_ipv6(void **state)
     exchange(f, "fd07::1", "fd07::2");
     assert_true(member_step(&m) > 0);
     member_go(&m);
+    send_group("10.7.0.1", 1); // a wrong ICRC: not delivered
+    for (int i = 0; i < 3; i++)
+        send_group("10.7.0.1", 0);
+    assert_int_equal(member_step(&m), 1);
+    member_go(&m);
     assert_int_equal(member_wait(&m), 0);
     wf_fabric_leave(f);
 }
@@ -276,9 +386,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_req_goes_to_listener_and_rep_to_owner_of_id),
         cmocka_unit_test(test_mads_without_owner_are_answered),
+        cmocka_unit_test(test_group_members_follow_joins_leaves_and_deaths),
         cmocka_unit_test(test_member_killed_its_wills_are_sent),
         cmocka_unit_test(test_many_mads_none_lost_while_receiver_reads),
-        cmocka_unit_test(test_mads_between_two_hosts_ipv4_and_ipv6),
+        cmocka_unit_test(test_mads_and_multicast_between_two_hosts),
     };
     own_network("0.2");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,8 +181,10 @@ static void test_leave_in_forked_child_keeps_parent_a_member(void **state)
 static void body_other_user(struct member_proc *self, void *arg)
 {
     struct wf_fabric *f;
-    if (setgid(65534) || setuid(65534))
-        _exit(77);
+    if (setgid(65534) || setuid(65534)) {
+        member_sync(self, EPERM);
+        return;
+    }
     int ret = wf_fabric_join(&f);
     member_sync(self, (uint64_t)-ret);
 }
@@ -190,14 +192,15 @@ static void body_other_user(struct member_proc *self, void *arg)
 static void test_join_daemon_of_other_user_is_refused(void **state)
 {
     struct wf_fabric *f;
-    if (geteuid())
-        skip();
     assert_int_equal(wf_fabric_join(&f), 0);
     struct member_proc m = member_start(body_other_user, NULL);
-    assert_int_equal(member_step(&m), EACCES);
+    uint64_t err = member_step(&m);
     member_go(&m);
     assert_int_equal(member_wait(&m), 0);
     wf_fabric_leave(f);
+    if (err == EPERM)
+        skip(); // we may not become another user
+    assert_int_equal(err, EACCES);
 }
 
 // What is not a well-formed message ends the connection and nothing else.

@@ -122,6 +122,22 @@ static void test_daemon_killed_members_keep_slots_sockets_and_order(void **state
         wf_fabric_leave(f[i]);
 }
 
+static void test_daemon_killed_100_members_all_come_back(void **state)
+{
+    static struct wf_fabric *f[100];
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(wf_fabric_join(&f[i]), 0);
+    check_steering(f, 100);
+    for (int round = 0; round < 2; round++) {
+        kill_daemon();
+        for (int i = 0; i < 100; i++)
+            rejoin(f[i]);
+        check_steering(f, 100);
+    }
+    for (int i = 0; i < 100; i++)
+        wf_fabric_leave(f[i]);
+}
+
 static void body_new_program(struct member_proc *self, void *arg)
 {
     struct wf_fabric *f;
@@ -236,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_steering_three_slots_each_gets_its_packets),
         cmocka_unit_test(test_slot_used_again_starts_with_empty_socket),
         cmocka_unit_test(test_daemon_killed_members_keep_slots_sockets_and_order),
+        cmocka_unit_test(test_daemon_killed_100_members_all_come_back),
         cmocka_unit_test(test_daemon_killed_new_program_works_within_a_second),
         cmocka_unit_test(test_daemon_killed_and_client_silent_new_program_starts_without_udp),
         cmocka_unit_test(test_member_died_while_no_daemon_peer_is_told_later),

@@ -33,7 +33,7 @@ pingpongs() {
         for size in 1 63 1024 1025 4097 65536; do
             pingpong "$1" -s $size -c -n 200
         done
-        pingpong "$1" -s 1048576 -c -n 20 -r 10
+        pingpong "$1" -s 1048576 -c -n 20 -r 20
         pingpong "$1" -m 256 -s 5000 -c -n 200
         ;;
     esac

@@ -187,7 +187,7 @@ int wf_cq_poll(struct wf_cq *cq, int n, struct ibv_wc *wc)
 {
     struct wf_hca *h = cq->ctx->hca;
     bool yield = false;
-    wf_enter(h);
+    wf_enter_poll(h);
     int got = take_many(h, cq, n, wc);
     if (!got) {
         wf_progress_locked(h);
@@ -206,7 +206,7 @@ int wf_cq_poll_ex(struct wf_cq *cq, struct wf_wc *wc)
 {
     struct wf_hca *h = cq->ctx->hca;
     bool yield = false;
-    wf_enter(h);
+    wf_enter_poll(h);
     int got = take(h, cq, wc);
     if (!got) {
         wf_progress_locked(h);

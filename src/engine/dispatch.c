@@ -42,6 +42,8 @@ void wf_deliver(void *arg, const struct wf_pkt *pkt)
 {
     struct wf_hca *h = arg;
     const struct wf_opcode_info *info = wf_opcode_info(pkt->opcode);
+    if (!h->fresh)
+        wf_now(h);
     if (!info->name)
         return;
     if (pkt->opcode == WF_OPCODE_CNP)

@@ -10,16 +10,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint64_t real_clock(void *arg)
+void wf_now(struct wf_hca *h)
 {
-    (void)arg;
-    return wf_clock_ns();
+    h->env.now = h->clock ? h->clock(h->clock_arg) : wf_tsc_ns(&h->tsc);
+    h->fresh = true;
 }
 
 void wf_enter(struct wf_hca *h)
 {
     pthread_mutex_lock(&h->lock);
-    h->env.now = h->clock(h->clock_arg);
+    wf_now(h);
+}
+
+void wf_enter_poll(struct wf_hca *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->fresh = false;
 }
 
 void wf_exit(struct wf_hca *h)
@@ -72,7 +78,7 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     h->loop = parts->loop;
     h->shm = parts->shm;
     h->udp = parts->udp;
-    h->clock = parts->clock ? parts->clock : real_clock;
+    h->clock = parts->clock;
     h->clock_arg = parts->clock_arg;
     h->kick_fd = -1;
     h->next_qp = h->next_srq = 2; // 0 and 1 are special in IB; ours are weftd's

@@ -4,6 +4,7 @@
 #ifndef WF_ENGINE_ENGINE_H
 #define WF_ENGINE_ENGINE_H
 
+#include "base/tsc.h"
 #include "engine/hca.h"
 #include "link/fabric.h"
 #include "link/link.h"
@@ -98,8 +99,10 @@ struct wf_hca {
     struct wf_region *region;
     uint32_t slot;
     struct wf_link *loop, *shm, *udp;
-    uint64_t (*clock)(void *arg);
+    uint64_t (*clock)(void *arg); // NULL: the real one
     void *clock_arg;
+    struct wf_tsc tsc;
+    bool fresh; // env.now was read since the lock was taken
     struct wf_gid_table gids;
 
     struct wf_qp **qps; // by index, WF_QP_PER_PROCESS
@@ -125,6 +128,7 @@ struct wf_hca {
     uint32_t polls_awake; // since the last doze
     uint32_t empty_polls;
     uint32_t udp_skip;
+    uint32_t stale_polls;
     uint64_t udp_busy_until;
     pthread_mutex_t work_lock;
     struct wf_work *work, *work_last; // deferred calls, under work_lock
@@ -140,8 +144,10 @@ struct wf_hca {
 
 // ---- lock ---------------------------------------------------------------------------------------
 
-void wf_enter(struct wf_hca *h); // lock, read the clock
-void wf_exit(struct wf_hca *h);  // do what became due, unlock
+void wf_enter(struct wf_hca *h);      // lock, read the clock
+void wf_enter_poll(struct wf_hca *h); // lock; the clock is read when something happens
+void wf_now(struct wf_hca *h);        // read the clock
+void wf_exit(struct wf_hca *h);       // do what became due, unlock
 
 // ---- engine.c: made of parts, for hca.c and for tests -----------------------------------------
 

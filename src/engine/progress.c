@@ -16,6 +16,8 @@
 // Polls in vain after which the CPU is offered to others: hosts may have more pollers than cores.
 #define YIELD_AFTER      256u
 #define POLLS_IN_EARNEST 32u
+// Polls in vain read the clock this often: enough for timers, which are never that exact.
+#define CLOCK_EVERY 8u
 
 static void push(struct wf_qp_list *l, struct wf_qp *qp)
 {
@@ -134,6 +136,10 @@ static int poll_udp(struct wf_hca *h)
 int wf_progress_locked(struct wf_hca *h)
 {
     int got = 0;
+    if (!h->fresh && ++h->stale_polls >= CLOCK_EVERY) {
+        h->stale_polls = 0;
+        wf_now(h);
+    }
     if (h->shm)
         got += h->shm->ops->poll(h->shm, RX_BUDGET);
     got += poll_udp(h);
@@ -141,8 +147,11 @@ int wf_progress_locked(struct wf_hca *h)
         retry_blocked(h);
     if (wf_heap_next(h) <= h->env.now)
         wf_heap_expire(h);
-    if (got || h->ready.head)
+    if (got || h->ready.head) {
+        if (!h->fresh)
+            wf_now(h);
         wf_run_ready(h);
+    }
     return got;
 }
 
@@ -164,7 +173,7 @@ bool wf_polled_locked(struct wf_hca *h, int got)
 
 void wf_hca_progress(struct wf_hca *h)
 {
-    wf_enter(h);
+    wf_enter_poll(h);
     bool yield = wf_polled_locked(h, wf_progress_locked(h));
     pthread_mutex_unlock(&h->lock);
     if (yield)

@@ -205,7 +205,8 @@ void sim_settle(struct sim *s)
     for (int quiet = 0; quiet < 2;) {
         unsigned before = s->sent;
         for (unsigned i = 0; i < SIM_HOSTS; i++)
-            wf_hca_progress(s->host[i].hca);
+            for (unsigned k = 0; k < 8; k++)
+                wf_hca_progress(s->host[i].hca);
         bool idle = before == s->sent && !s->queue[0] && !s->queue[1];
         quiet = idle ? quiet + 1 : 0;
     }

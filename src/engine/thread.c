@@ -96,7 +96,8 @@ static int sleeper_open(struct wf_hca *h, struct sleeper *s)
 // How long the thread may sleep, in milliseconds for epoll_wait; rounded up, never a busy loop.
 static int sleep_ms(struct wf_hca *h, uint64_t next)
 {
-    uint64_t now = h->clock(h->clock_arg);
+    wf_now(h);
+    uint64_t now = h->env.now;
     if (h->mode == WF_THREAD_WATCH && next > now + WATCH_TICK_NS)
         next = now + WATCH_TICK_NS;
     if (next == WF_NEVER)

@@ -13,7 +13,8 @@
 #include <string.h>
 
 // Some indexes stay free so that programs see what an empty one looks like.
-#define MAX_USED (WF_GIDS - 4)
+#define MAX_USED       (WF_GIDS - 4)
+#define MAX_LINK_LOCAL (WF_GIDS / 2) // link-local ones beyond this index are left out
 
 // How good GID 0 is: an address that others can reach beats one made up from a MAC, that one the
 // one made up from the host's identity.
@@ -79,8 +80,10 @@ struct pick {
     struct wf_gid_slot *next;
     struct nl_cache *links;
     bool seen[WF_GIDS];
+    int last;                // pass: first index not to use
     int family;              // pass: which addresses are added
     bool loopback;           // pass: loopback ones
+    bool link_local;         // pass: link-local ones
     struct wf_gid_slot best; // candidate for GID 0
     int best_rank;
 };
@@ -154,7 +157,7 @@ static void first_from_identity(struct pick *p)
 static void add_gid(struct pick *p, const struct wf_gid_slot *g)
 {
     const struct wf_gid_slot *old = p->d->gids.table->gids;
-    for (int i = 1; i < MAX_USED; i++) {
+    for (int i = 1; i < p->last; i++) {
         if (is_free(&p->next[i]) && is_free(&old[i])) {
             p->next[i] = *g;
             p->seen[i] = true;
@@ -181,7 +184,8 @@ static void each_addr(struct nl_object *o, void *arg)
         p->next[i] = g;
         p->seen[i] = true;
     } else if (i < 0 && rtnl_addr_get_family(a) == p->family &&
-               !!(flags & IFF_LOOPBACK) == p->loopback && flags & IFF_UP) {
+               !!(flags & IFF_LOOPBACK) == p->loopback &&
+               is_link_local(g.gid.raw) == p->link_local && flags & IFF_UP) {
         add_gid(p, &g);
     }
     rtnl_link_put(l);
@@ -197,7 +201,7 @@ static bool has_ipv4(const struct pick *p)
 
 void gids_pick(struct weftd *d, struct wf_gid_slot next[WF_GIDS])
 {
-    struct pick p = {.d = d, .next = next, .links = d->gids.links};
+    struct pick p = {.d = d, .next = next, .links = d->gids.links, .last = MAX_USED};
     memcpy(next, d->gids.table->gids, sizeof(struct wf_gid_slot) * WF_GIDS);
     first_from_identity(&p);
     nl_cache_foreach(d->gids.links, first_from_link, &p);
@@ -218,5 +222,9 @@ void gids_pick(struct weftd *d, struct wf_gid_slot next[WF_GIDS])
         nl_cache_foreach(d->gids.addrs, each_addr, &p);
     p.loopback = false;
     p.family = AF_INET6;
+    nl_cache_foreach(d->gids.addrs, each_addr, &p);
+    // Last: a host full of containers has one for each of its virtual interfaces.
+    p.link_local = true;
+    p.last = MAX_LINK_LOCAL;
     nl_cache_foreach(d->gids.addrs, each_addr, &p);
 }

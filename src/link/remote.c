@@ -2,6 +2,7 @@
 #include "link/remote.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 // The part of src from `offset` on, at most `max` vectors.
 static int tail_of(const struct wf_remote_payload *src, uint64_t offset, struct iovec *out)
@@ -25,11 +26,28 @@ static int tail_of(const struct wf_remote_payload *src, uint64_t offset, struct 
     return n;
 }
 
+// The usual case: all of it with one call.
+static bool copy_at_once(const struct wf_remote_payload *src, uint64_t offset,
+                         const struct iovec *dst, int niov)
+{
+    struct iovec from[WF_REMOTE_IOV];
+    uint64_t want = 0;
+    for (int i = 0; i < niov; i++)
+        want += dst[i].iov_len;
+    if (offset > src->len || want > src->len - offset || niov > 1024)
+        return false;
+    int n = tail_of(src, offset, from);
+    return process_vm_readv(src->pid, dst, (unsigned long)niov, from, (unsigned long)n, 0) ==
+           (ssize_t)want;
+}
+
 // process_vm_readv stops early only where a page cannot be read; a second call tells why.
 int wf_remote_copy(const struct wf_remote_payload *src, uint64_t offset, const struct iovec *dst,
                    int niov)
 {
     struct iovec from[WF_REMOTE_IOV];
+    if (copy_at_once(src, offset, dst, niov))
+        return 0;
     for (int i = 0; i < niov; i++) {
         uint64_t done = 0;
         if (offset > src->len || dst[i].iov_len > src->len - offset)

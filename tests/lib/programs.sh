@@ -107,7 +107,6 @@ perftests() {
     events)
         measure ib_send_bw -e
         measure ib_send_lat -e
-        measure ib_write_bw -e
         measure ib_read_bw -e
         measure ib_read_lat -e
         measure ib_atomic_lat -e
@@ -122,7 +121,7 @@ perftests() {
         measure ib_send_bw -c UD --use-srq
         measure ib_send_bw -t 8 -r 16
         measure ib_write_bw -t 1
-        measure ib_send_bw -l 16
+        measure ib_send_bw -l 16 -n 1600
         measure ib_write_bw -Q 1 -n 500
         ;;
     inline)

@@ -39,6 +39,6 @@ for op in write read atomic; do
     wait $client || st=$?
     grep -q "time is up" "$tmp/client" || { cat "$tmp/client"; fail "$op: the client ended with $st"; }
     kill -CONT "$target" 2>/dev/null || true
-    kill -9 "$target"
+    kill -9 "$target" 2>/dev/null || true
     wait $server 2>/dev/null || true
 done

@@ -46,7 +46,8 @@ struct stream {
     struct ibv_mr *mr;
     uint8_t *mem; // depth slots to send from, depth slots to receive into or to be written
     struct hello me, peer;
-    time_t end;
+    unsigned long polls;
+    time_t end, last; // when time is up; when something last completed
 };
 
 __attribute__((noreturn, format(printf, 2, 3))) static void die(int status, const char *fmt, ...)
@@ -259,16 +260,19 @@ static void sleep_until_event(struct stream *s)
 // The next completion; ends the program when it is an error or time is up.
 static void next_completion(struct stream *s, struct ibv_wc *wc)
 {
-    for (unsigned long spins = 0;; spins++) {
+    for (;;) {
         int n = ibv_poll_cq(s->cq, 1, wc);
         if (n < 0)
             die(2, "poll_cq: %d", n);
+        if ((s->polls++ & 0xff) == 0xff && time(NULL) > s->end)
+            die(2, "time is up, last completion %ld s ago", (long)(time(NULL) - s->last));
         if (n == 1 && wc->status != IBV_WC_SUCCESS)
             die(3, "completion: %s", ibv_wc_status_str(wc->status));
-        if (n == 1)
+        if (n == 1) {
+            if ((wc->wr_id & 0xf) == 0)
+                s->last = time(NULL);
             return;
-        if ((spins & 0xff) == 0xff && time(NULL) > s->end)
-            die(2, "time is up");
+        }
         if (s->o.events)
             sleep_until_event(s);
     }

@@ -117,6 +117,10 @@ WEFT_API VOID weft_iba_set_path_mtu(IB_MTU Mtu);
 
 // ---- helpers ------------------------------------------------------------------------------------
 
+// Bytes of a work request with room for this many SGE pointers.
+#define WEFT_IBA_SEND_WR_SIZE(SgeCount) (sizeof(IB_SEND_WR) + (SgeCount) * sizeof(IB_SGE *))
+#define WEFT_IBA_RECV_WR_SIZE(SgeCount) (sizeof(IB_RECV_WR) + (SgeCount) * sizeof(IB_SGE *))
+
 // Points Wr->Sge[0..Count) at the elements of a flat array; Wr must have room for Count pointers.
 FORCEINLINE VOID weft_iba_chain_sge(IB_SGE *__ptr64 *Sge, IB_SGE *Flat, ULONG Count)
 {

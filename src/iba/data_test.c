@@ -72,15 +72,19 @@ static int teardown(void **state)
 // ---- requests -----------------------------------------------------------------------------------
 
 struct send {
-    IB_SEND_WR wr;
-    IB_SGE *array[3];
     IB_SGE sge[3];
+    union {
+        IB_SEND_WR wr;
+        char room[WEFT_IBA_SEND_WR_SIZE(3)];
+    };
 };
 
 struct recv {
-    IB_RECV_WR wr;
-    IB_SGE *array[3];
     IB_SGE sge;
+    union {
+        IB_RECV_WR wr;
+        char room[WEFT_IBA_RECV_WR_SIZE(1)];
+    };
 };
 
 static IB_SEND_WR *request(struct send *s, IB_OP_TYPE type, void *addr, ULONG len)

@@ -279,6 +279,8 @@ void wf_iba_ah_attr_back(const struct ibv_ah_attr *in, IB_AH_ATTR *out);
 void wf_iba_wc(const struct wf_wc *in, IB_WC *out);
 ULONG wf_iba_event(enum ibv_event_type type, USHORT version);
 
+NTSTATUS wf_iba_read_qp(struct wf_iba_qp *qp, IB_QP_ATTR *out);
+
 // Of a QP type that clients may create; false for others.
 bool wf_iba_qp_type(IB_QP_TYPE in, enum ibv_qp_type *out);
 

@@ -713,9 +713,11 @@ static void test_completion_queue_verbs_synchronous(void **state)
 // ---- posting ------------------------------------------------------------------------------------
 
 struct send {
-    IB_SEND_WR wr;
-    IB_SGE *array[80];
     IB_SGE sge[80];
+    union {
+        IB_SEND_WR wr;
+        char room[WEFT_IBA_SEND_WR_SIZE(80)];
+    };
 };
 
 static IB_SEND_WR *make_send(struct send *s, struct fixture *f, IB_OP_TYPE type, ULONG sges)
@@ -809,9 +811,9 @@ static void test_post_send_to_full_queue_names_the_first_not_taken(void **state)
 static void test_post_recv_refusals(void **state)
 {
     struct fixture f;
-    struct {
+    union {
         IB_RECV_WR wr;
-        IB_SGE *array[80];
+        char room[WEFT_IBA_RECV_WR_SIZE(80)];
     } a, b;
     IB_SGE sge;
     IB_RECV_WR *failed;

@@ -197,7 +197,7 @@ static void raise_event(struct wf_cq *cq, const struct wf_completion *c)
     if (cq->armed == WF_CQ_ARMED_SOLICITED && !urgent)
         return;
     if (cq->moderate_count > 1 && ++cq->moderate_seen < cq->moderate_count) {
-        if (!cq->moderate_deadline)
+        if (!cq->moderate_deadline && cq->moderate_usec)
             cq->moderate_deadline = c->timestamp + cq->moderate_usec * 1000ull;
         return;
     }

@@ -15,6 +15,7 @@
 #define UDP_BUSY_NS   1000000u
 // Polls in vain after which the CPU is offered to others: hosts may have more pollers than cores.
 #define YIELD_AFTER      256u
+#define UDP_POLL_WEIGHT  31u // a look into empty sockets lasts as long as so many into empty rings
 #define POLLS_IN_EARNEST 32u
 // Polls in vain read the clock this often: enough for timers, which are never that exact.
 #define CLOCK_EVERY 8u
@@ -130,6 +131,8 @@ static int poll_udp(struct wf_hca *h)
     int got = h->udp->ops->poll(h->udp, RX_BUDGET);
     if (got)
         h->udp_busy_until = h->env.now + UDP_BUSY_NS;
+    else
+        h->empty_polls += UDP_POLL_WEIGHT;
     return got;
 }
 

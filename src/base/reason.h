@@ -29,4 +29,11 @@ const char *wf_reason_name(enum wf_reason why);
 const char *wf_reason_cause(enum wf_reason why);
 const char *wf_reason_remedy(enum wf_reason why);
 
+// Who has to act: "the program", "the peer's program", "the environment" ...
+const char *wf_reason_fault(enum wf_reason why);
+// All reasons in the table's order: number of entry i, 0 past the end.
+enum wf_reason wf_reason_at(unsigned i);
+// By number or by name in any case: WF_R_NONE when there is none.
+enum wf_reason wf_reason_find(const char *text);
+
 #endif

@@ -10,6 +10,7 @@
 // Exit status of weft itself, as a shell has them: the program's own status is passed through.
 enum cli_exit {
     CLI_OK = 0,
+    CLI_FAILED = 1,
     CLI_USAGE = 2,
     CLI_CANNOT = 126,    // the program is there and cannot be run with Weft
     CLI_NOT_FOUND = 127, // the program is not there
@@ -24,6 +25,8 @@ struct cli_command {
 
 int cli_run(int argc, char **argv);
 int cli_version(int argc, char **argv);
+int cli_explain(int argc, char **argv);
+int cli_explain_pid(const char *pid, bool json);
 
 // N local ranks of a program that uses PMI, ppn of them a node. The environment is the caller's.
 // Exit status of the job.

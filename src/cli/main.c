@@ -7,6 +7,7 @@
 
 static const struct cli_command commands[] = {
     {"run", "run a program, and its children, with Weft", cli_run},
+    {"explain", "what a reason number means; the failures of a live process", cli_explain},
     {"version", "print the version", cli_version},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

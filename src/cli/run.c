@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,13 @@
 static void print_help(FILE *out)
 {
     fputs(
-        "usage: weft run [--explain] [-n RANKS [--ppn RANKS]] [--] PROGRAM [ARGUMENTS]\n\n"
+        "usage: weft run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n"
         "Runs PROGRAM with Weft in place of the system's libibverbs: it and its children see the\n"
         "device weft0. Exit status and signals are the program's own.\n\n"
         "  --explain   one line on standard error for each refusal and failure, with the reason\n"
-        "              and what to do about it (also: WEFT_EXPLAIN=1)\n\n"
+        "              and what to do about it (also: WEFT_EXPLAIN=1)\n"
+        "  --explain-file FILE\n"
+        "              the same as JSON lines, added to FILE (WEFT_EXPLAIN_FILE)\n"
         "  -n RANKS    start that many local ranks of a job (uGNI programs, PMI); the exit status\n"
         "              is that of the first rank that failed\n"
         "  --ppn RANKS ranks of a node as PMI sees them (default: all on one)\n\n"
@@ -90,10 +93,23 @@ static int rank_count(const char *text)
     return *text && !*end && n >= 1 && n <= 4096 ? (int)n : -1;
 }
 
+// A file that the program's processes add to: made now, so that an error is seen now, and named by
+// a full path, as they may change directory.
+static int use_file(const char *var, const char *name)
+{
+    char path[PATH_MAX];
+    int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0 || !realpath(name, path))
+        return cli_fail(CLI_FAILED, "run", "%s: %s", name, strerror(errno));
+    close(fd);
+    return setenv(var, path, 1);
+}
+
 int cli_run(int argc, char **argv)
 {
     int ranks = 0, ppn = 0;
     static const struct option options[] = {{"explain", no_argument, NULL, 'e'},
+                                            {"explain-file", required_argument, NULL, 'E'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"ranks", required_argument, NULL, 'n'},
                                             {"ppn", required_argument, NULL, 'p'},
@@ -109,6 +125,10 @@ int cli_run(int argc, char **argv)
             if (rank_count(optarg) < 0)
                 return cli_fail(CLI_USAGE, "run", "%s: not a number from 1 to 4096", optarg);
             *(c == 'n' ? &ranks : &ppn) = rank_count(optarg);
+            break;
+        case 'E':
+            if (use_file("WEFT_EXPLAIN_FILE", optarg))
+                return CLI_FAILED;
             break;
         case 'h':
             print_help(stdout);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/guard.h"
+#include "base/notes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -95,6 +96,10 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     else
         wf_fabric_gids(h->fabric, &h->gids);
     h->env = (struct wf_qp_env){.ops = &wf_engine_qp_ops, .arg = h, .keys = &h->keys};
+    h->region->view.engine = (uintptr_t)h;
+    h->region->view.notes = (uintptr_t)&wf_notes;
+    h->region->view.layout = WF_VIEW_LAYOUT;
+    h->keys.now = &h->env.now;
     connect_link(h, h->loop);
     connect_link(h, h->shm);
     connect_link(h, h->udp);

@@ -216,6 +216,15 @@ bool wf_ctx_reap_locked(struct wf_ctx *ctx);
 int wf_mr_dereg_locked(struct wf_mr *mr);
 int wf_mw_dealloc_locked(struct wf_mw *mw);
 
+// diagnose.c: the responder's half of a failure, for requesters on this host
+void wf_refused(struct wf_qp *qp, uint32_t psn, enum wf_reason why, const char *text);
+enum wf_reason wf_diagnose(struct wf_qp *qp, enum wf_reason why, char *text, size_t len);
+
+// Tells builds apart whose structures a tool must not mix up.
+#define WF_VIEW_LAYOUT                                                                             \
+    ((uint32_t)(sizeof(struct wf_hca) ^ sizeof(struct wf_qp) << 10 ^ sizeof(struct wf_cq) << 20 ^  \
+                sizeof(struct wf_srq) << 5 ^ 1u << 31))
+
 static inline struct wf_hca *wf_hca_of(const struct wf_qp *qp)
 {
     return qp->env->arg;

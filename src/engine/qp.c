@@ -230,6 +230,7 @@ int wf_qp_destroy_locked(struct wf_qp *qp)
                          qp->mcast_groups);
     wf_qp_wipe(qp);
     h->qps[qp->qpn & 0xffff] = NULL;
+    atomic_store_explicit(&qp->dir->state, 0, memory_order_relaxed);
     h->live_qps--;
     h->ud_qps -= qp->type == IBV_QPT_UD;
     count_users(qp, -1);

@@ -162,4 +162,6 @@ const struct wf_qp_ops wf_engine_qp_ops = {
     .path_differs = op_path_differs,
     .path_put = op_path_put,
     .path_changed = op_path_changed,
+    .refused = wf_refused,
+    .diagnose = wf_diagnose,
 };

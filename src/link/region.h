@@ -79,6 +79,27 @@ struct wf_ring {
     uint8_t area[WF_RING_BYTES];
 };
 
+// Why this process refused a request, for the requester's explanation of the NAK that it gets.
+#define WF_REFUSALS 64u
+struct wf_refusal {
+    _Atomic uint32_t seq; // odd while it is written
+    uint32_t qpn;         // of the responder
+    uint32_t psn;
+    uint32_t reason; // enum wf_reason
+    char text[240];
+};
+
+// Where tools that look at this process find what they show. Addresses are the owner's.
+struct wf_view {
+    uint64_t engine; // struct wf_hca
+    uint64_t notes;  // struct wf_notes
+    uint32_t layout; // of the structures behind `engine`: WF_VIEW_LAYOUT of the same build
+    uint32_t reserved;
+    _Atomic uint64_t capture_id; // of the file that packets are captured to; 0: none
+    _Atomic uint32_t refused;    // refusals so far
+    struct wf_refusal refusals[WF_REFUSALS];
+};
+
 struct wf_region {
     uint64_t magic;
     uint64_t size;
@@ -91,6 +112,7 @@ struct wf_region {
     _Alignas(64) _Atomic uint64_t senders[WF_SLOTS / 64]; // bit i: slot i has used its ring
     // hazard[i][k] holds the key that slot i is executing a copy under, else 0.
     _Alignas(64) _Atomic uint32_t hazard[WF_SLOTS][WF_HAZARDS_PER_SLOT];
+    struct wf_view view;
     struct wf_qp_entry qps[WF_QP_PER_PROCESS];
     struct wf_key_entry keys[WF_KEYTAB_SIZE];
     struct wf_ring rings[WF_SLOTS];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "mem/keys.h"
 
+#include "base/record.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -50,15 +52,43 @@ static const char *right_name(unsigned missing)
     return "a right";
 }
 
+static void describe_dead(struct wf_keys *k, const struct wf_access_req *req,
+                          const struct wf_key_info *info, char *buf, size_t len)
+{
+    char when[40] = "", where[160] = "", site[120];
+    if (k->now && *k->now >= info->last_ns)
+        snprintf(when, sizeof(when), " %" PRIu64 " ms ago", (*k->now - info->last_ns) / 1000000);
+    if (info->last_site)
+        snprintf(where, sizeof(where), " by %s",
+                 wf_call_site_name(info->last_site, site, sizeof(site)));
+    snprintf(buf, len, "key 0x%08x [0x%" PRIx64 ", +%" PRIu64 ") was deregistered%s%s", req->key,
+             info->last_addr, info->last_len, when, where);
+}
+
+// A live region around the address: most likely the one that was meant.
+static uint32_t region_around(const struct wf_keys *k, const struct wf_access_req *req)
+{
+    for (uint32_t i = 1; i < k->top; i++)
+        if (wf_key_of(k, i) && k->info[i].kind == WF_KEY_MR &&
+            in_range(&k->entries[i], req->addr, req->len))
+            return i;
+    return 0;
+}
+
 static void describe_unknown(struct wf_keys *k, const struct wf_access_req *req, char *buf,
                              size_t len)
 {
     uint32_t index = WF_KEY_INDEX(req->key);
     const struct wf_key_info *info = wf_key_info(k, index);
     uint32_t now = index && index < k->top ? wf_key_of(k, index) : 0;
+    uint32_t near;
     if (info && index && info->last_key == req->key)
-        snprintf(buf, len, "key 0x%08x was [0x%" PRIx64 ", +%" PRIu64 ") and is deregistered",
-                 req->key, info->last_addr, info->last_len);
+        describe_dead(k, req, info, buf, len);
+    else if (req->key && (near = region_around(k, req)))
+        snprintf(buf, len,
+                 "key 0x%08x never existed; the address lies in key 0x%08x [0x%" PRIx64
+                 ", +%" PRIu64 ")",
+                 req->key, wf_key_of(k, near), k->entries[near].iova, k->entries[near].len);
     else if (now)
         snprintf(buf, len, "key 0x%08x never existed; 0x%08x at the same index is live", req->key,
                  now);

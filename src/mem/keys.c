@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "mem/keys.h"
 
+#include "base/record.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -92,6 +94,8 @@ void wf_key_revoke(struct wf_keys *k, uint32_t index)
     info->last_key = key;
     info->last_addr = e->iova;
     info->last_len = e->len;
+    info->last_ns = k->now ? *k->now : 0;
+    info->last_site = wf_explaining() ? wf_call_site() : NULL;
     atomic_store_explicit(&e->key, 0, memory_order_seq_cst);
 }
 

@@ -20,6 +20,8 @@ struct wf_key_info {
     uint32_t next_free;
     uint32_t last_key; // for explanations: the key that was here before
     uint64_t last_addr, last_len;
+    uint64_t last_ns;      // when it went away
+    const void *last_site; // what deregistered it; NULL: not noted
 };
 
 struct wf_keys {
@@ -28,6 +30,7 @@ struct wf_keys {
     uint32_t top;                  // indexes below were used at least once
     uint32_t free_head, free_tail; // first in, first out: an index rests before it is used again
     uint32_t live;
+    const uint64_t *now; // the clock for last_ns, NULL: none
 };
 
 int wf_keys_init(struct wf_keys *k, struct wf_key_entry *entries);

@@ -98,8 +98,10 @@ void wf_qp_datagram(struct wf_qp *qp, const struct wf_pkt *pkt)
             status = IBV_WC_LOC_PROT_ERR;
     }
     if (status != IBV_WC_SUCCESS) {
-        wf_explain(why, "QP 0x%06x: datagram of %u + 40 bytes into a receive of %u", qp->qpn,
-                   pkt->len, r->wqe->len);
+        char more[220];
+        wf_explain(why, "QP 0x%06x: datagram of %u + 40 bytes into a receive of %u%s", qp->qpn,
+                   pkt->len, r->wqe->len, wf_detail_take(qp, more, sizeof(more)));
+        qp->root = why;
         wf_recv_failed(qp, status, why);
         wf_qp_to_error(qp);
         return;

@@ -18,9 +18,11 @@ struct wf_qp_entry {
     uint32_t access; // qp_access_flags
     _Atomic uint32_t epsn;
     _Atomic uint32_t msn;
-    uint32_t mtu;  // bytes
-    uint32_t type; // enum ibv_qp_type
-    uint32_t reserved[8];
+    uint32_t mtu;             // bytes
+    uint32_t type;            // enum ibv_qp_type
+    _Atomic uint32_t state;   // 1 + enum ibv_qp_state; 0: there is no such QP. For explanations
+    _Atomic uint32_t damaged; // packets for it that came with a bad ICRC
+    uint32_t reserved[6];
 };
 _Static_assert(sizeof(struct wf_qp_entry) == 64, "one entry a cache line");
 

@@ -5,6 +5,7 @@
 #include "base/guard.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -59,10 +60,11 @@ static enum ibv_wc_status resolve(struct wf_qp *qp, const struct sge_list *l, ui
         void *host;
         enum wf_access a = wf_access_check(qp->env->keys, &req, &host);
         if (a != WF_ACCESS_OK) {
-            char text[200];
+            char text[180];
             wf_access_describe(qp->env->keys, &req, a, text, sizeof(text));
             *why = local_reason(a);
-            wf_explain(*why, "QP 0x%06x: SGE %u: %s", qp->qpn, i, text);
+            qp->env->detail_qpn = qp->qpn;
+            snprintf(qp->env->detail, sizeof(qp->env->detail), "SGE %u: %s", i, text);
             return IBV_WC_LOC_PROT_ERR;
         }
         if (!host && !(l->need & IBV_ACCESS_LOCAL_WRITE))

@@ -69,6 +69,11 @@ struct wf_qp_ops {
     bool (*path_differs)(struct wf_qp *qp, const struct wf_pkt *pkt); // not from the QP's peer
     void (*path_put)(struct wf_qp *qp, struct wf_path *path);
     void (*path_changed)(struct wf_qp *qp); // qp->path is another one now
+    // A request was refused: let the requester on this host find out why. May be NULL, as the next.
+    void (*refused)(struct wf_qp *qp, uint32_t psn, enum wf_reason why, const char *text);
+    // The oldest request fails for `why`: what is known of the peer's side, in text, and the true
+    // reason.
+    enum wf_reason (*diagnose)(struct wf_qp *qp, enum wf_reason why, char *text, size_t len);
 };
 
 struct wf_qp_env {
@@ -76,6 +81,9 @@ struct wf_qp_env {
     void *arg;
     struct wf_keys *keys;
     uint64_t now; // ns; the engine sets it before each call
+    // What exactly was wrong with the memory of a request: for its explanation, soon after.
+    uint32_t detail_qpn;
+    char detail[200];
 };
 
 // A READ or atomic that the responder has accepted: kept for duplicates (IBA 9.7.5.1.2).
@@ -166,6 +174,7 @@ struct wf_qp {
     bool on_ready;
     struct wf_qp *ready_next;
     uint64_t stat_retransmits, stat_rnr, stat_timeouts;
+    enum wf_reason root; // what put it into ERR or SQE; flushes name it
     // The engine's.
     struct wf_hca *hca;
     struct wf_ctx *ctx;
@@ -238,6 +247,8 @@ enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwq
 int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, const struct iovec *iov, int niov);
 
 const char *wf_wc_status_name(enum ibv_wc_status status);
+// The detail that is kept for this QP, after "; ", or "".
+const char *wf_detail_take(struct wf_qp *qp, char *buf, size_t len);
 
 // Completions. complete_send reports the request at sq.una and moves on.
 void wf_retire_done(struct wf_qp *qp);

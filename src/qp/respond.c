@@ -64,6 +64,7 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
     if (n && wf_access_check(qp->env->keys, &req, &iov.iov_base) != WF_ACCESS_OK) {
         wf_explain(WF_R_RKEY_UNKNOWN, "QP 0x%06x: region 0x%08x went away during a READ", qp->qpn,
                    res->rkey);
+        qp->root = WF_R_RKEY_UNKNOWN;
         wf_resp_nak(qp, WF_SYN_NAK_REM_ACCESS, psn);
         wf_qp_to_error(qp);
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);

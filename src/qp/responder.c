@@ -8,6 +8,7 @@
 #include "wire/opcode.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 // What became of a request. Values from 0x60 are NAK syndromes.
 enum outcome { DONE = 0, NOT_READY = 1, DROPPED = 2 };
@@ -27,10 +28,35 @@ static void advance(struct wf_qp *qp, uint32_t npsn, bool message_done)
     }
 }
 
+// Where the requester is in this process too, its own line says all.
+static void tell(struct wf_qp *qp, uint32_t psn, enum wf_reason why, const char *what)
+{
+    qp->root = why;
+    if (qp->env->ops->refused)
+        qp->env->ops->refused(qp, psn, why, what);
+    if (qp->type == IBV_QPT_UC || qp->attr.dest_qp_num >> 16 != qp->qpn >> 16)
+        wf_explain(why, "QP 0x%06x, request of QP 0x%06x: %s", qp->qpn, qp->attr.dest_qp_num, what);
+}
+
 static int refuse(struct wf_qp *qp, const struct wf_pkt *pkt, uint8_t nak, enum wf_reason why)
 {
-    wf_explain(why, "QP 0x%06x refuses %s (PSN %u) of QP 0x%06x", qp->qpn,
-               wf_opcode_info(pkt->opcode)->name, pkt->psn, qp->attr.dest_qp_num);
+    char text[200];
+    const char *name = wf_opcode_info(pkt->opcode)->name;
+    uint32_t flags = wf_opcode_info(pkt->opcode)->flags;
+    if (why == WF_R_QP_ACCESS)
+        snprintf(text, sizeof(text),
+                 "%s, but qp_access_flags of QP 0x%06x lack IBV_ACCESS_REMOTE_%s", name, qp->qpn,
+                 flags & WF_F_WRITE || WF_OPCODE_OP(pkt->opcode) == WF_OP_ATOMIC_WRITE ? "WRITE"
+                 : flags & WF_F_READ                                                   ? "READ"
+                                                                                       : "ATOMIC");
+    else if (why == WF_R_ATOMIC_ALIGN)
+        snprintf(text, sizeof(text), "%s at address 0x%" PRIx64, name, pkt->va);
+    else if (why == WF_R_TOO_MANY_READS)
+        snprintf(text, sizeof(text), "%s, but max_dest_rd_atomic of QP 0x%06x is %u", name, qp->qpn,
+                 qp->resp.nres);
+    else
+        snprintf(text, sizeof(text), "%s, PSN %u", name, pkt->psn);
+    tell(qp, pkt->psn, why, text);
     return nak;
 }
 
@@ -38,7 +64,14 @@ static int refuse(struct wf_qp *qp, const struct wf_pkt *pkt, uint8_t nak, enum 
 static int fail_receive(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why,
                         uint8_t nak)
 {
-    wf_explain(why, "QP 0x%06x: receive fails: %s", qp->qpn, wf_wc_status_name(status));
+    char text[300], more[220];
+    const struct wf_responder *r = &qp->resp;
+    wf_detail_take(qp, more, sizeof(more));
+    if (why == WF_R_RECV_TOO_SHORT)
+        snprintf(more, sizeof(more), "; the message is longer than %u bytes", r->wqe->len);
+    snprintf(text, sizeof(text), "receive of wr_id 0x%" PRIx64 " ends with status %d, %s%s",
+             r->wqe ? r->wqe->wr_id : 0, (int)status, wf_wc_status_name(status), more);
+    tell(qp, epsn_of(qp), why, text);
     wf_recv_failed(qp, status, why);
     return nak;
 }
@@ -76,8 +109,7 @@ static int check_rkey(struct wf_qp *qp, uint32_t rkey, uint64_t va, uint64_t len
         return DONE;
     char text[200];
     wf_access_describe(qp->env->keys, &req, a, text, sizeof(text));
-    wf_explain(remote_reason(a), "QP 0x%06x, request of QP 0x%06x: %s", qp->qpn,
-               qp->attr.dest_qp_num, text);
+    tell(qp, epsn_of(qp), remote_reason(a), text);
     return WF_SYN_NAK_REM_ACCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "qp/kinds.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 // The receive queue's buffer stands first, the send queue's after it: what wqe_adr counts from.
 static uint32_t send_adr(const struct wf_qp *qp, uint32_t counter)
@@ -77,6 +78,16 @@ void wf_retire_done(struct wf_qp *qp)
         wf_retire_failed(qp, qp->req.fail_status, qp->req.fail_reason);
 }
 
+const char *wf_detail_take(struct wf_qp *qp, char *buf, size_t len)
+{
+    struct wf_qp_env *env = qp->env;
+    buf[0] = 0;
+    if (env->detail_qpn == qp->qpn && env->detail[0])
+        snprintf(buf, len, "; %s", env->detail);
+    env->detail[0] = 0;
+    return buf;
+}
+
 void wf_qp_flush_sends(struct wf_qp *qp)
 {
     while (qp->sq.una != qp->sq.head)
@@ -88,14 +99,32 @@ void wf_qp_flush_sends(struct wf_qp *qp)
     qp->req.sent_psn = qp->req.una_psn = qp->req.psn;
 }
 
+// Once for all that an error takes with it.
+static void explain_flush(struct wf_qp *qp, uint32_t sends, uint32_t recvs)
+{
+    if (!sends && !recvs)
+        return;
+    if (qp->root)
+        wf_explain(WF_R_FLUSHED, "QP 0x%06x: %u sends and %u receives, a consequence of [%u %s]",
+                   qp->qpn, sends, recvs, qp->root, wf_reason_name(qp->root));
+    else
+        wf_explain(WF_R_FLUSHED, "QP 0x%06x: %u sends and %u receives: the program put it into ERR",
+                   qp->qpn, sends, recvs);
+}
+
 void wf_retire_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why)
 {
     if (qp->sq.una == qp->sq.head)
         return;
     const struct wf_swqe *w = wf_sq_slot(&qp->sq, qp->sq.una);
-    wf_explain(why, "QP 0x%06x to QP 0x%06x: wr_id 0x%" PRIx64 ": %s", qp->qpn,
-               qp->type == IBV_QPT_UD ? w->dqpn : qp->attr.dest_qp_num, w->wr_id,
-               wf_wc_status_name(status));
+    char more[400];
+    wf_detail_take(qp, more, sizeof(more));
+    if (!more[0] && qp->env->ops->diagnose)
+        why = qp->env->ops->diagnose(qp, why, more, sizeof(more));
+    wf_explain(why, "QP 0x%06x to QP 0x%06x: wr_id 0x%" PRIx64 " ends with status %d, %s%s",
+               qp->qpn, qp->type == IBV_QPT_UD ? w->dqpn : qp->attr.dest_qp_num, w->wr_id,
+               (int)status, wf_wc_status_name(status), more);
+    qp->root = why;
     qp->req.failing = false;
     complete_send(qp, status, why);
     if (wf_qp_reliable(qp)) {
@@ -104,6 +133,7 @@ void wf_retire_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reaso
     }
     // IBA 10.3.1.6: a send error of an unreliable QP stops its send queue only.
     wf_qp_set_state(qp, IBV_QPS_SQE);
+    explain_flush(qp, qp->sq.head - qp->sq.una, 0);
     wf_qp_flush_sends(qp);
 }
 
@@ -185,6 +215,8 @@ void wf_qp_to_error(struct wf_qp *qp)
     if (qp->state == IBV_QPS_ERR)
         return;
     wf_qp_set_state(qp, IBV_QPS_ERR);
+    uint32_t recvs = qp->srq || !qp->rq.buf ? 0 : qp->rq.head - qp->rq.next;
+    explain_flush(qp, qp->sq.head - qp->sq.una, recvs + qp->resp.has_wqe);
     wf_qp_flush(qp);
     if (qp->srq)
         qp->env->ops->event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);

@@ -168,6 +168,7 @@ void wf_qp_publish(struct wf_qp *qp)
 {
     struct wf_qp_entry *d = qp->dir;
     bool ready = qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR;
+    atomic_store_explicit(&d->state, 1u + qp->state, memory_order_relaxed);
     if (!ready) {
         atomic_store_explicit(&d->ready, 0, memory_order_seq_cst);
         return;
@@ -208,6 +209,7 @@ void wf_qp_reset(struct wf_qp *qp)
     for (uint32_t i = 0; i < nres; i++)
         res[i] = (struct wf_resource){.operation = 0xff};
     qp->peer_dead = qp->sqd_event_sent = qp->blocked = false;
+    qp->root = WF_R_NONE;
     wf_timer_stop(qp);
 }
 

@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -189,14 +190,28 @@ static struct client *new_client(int fd, pid_t pid)
     return c;
 }
 
+// Out of descriptors: the connection would stay ready for ever. A spare one lets us take and end
+// it.
+static void turn_away(struct weftd *d, int listener)
+{
+    close(d->spare_fd);
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 void client_accept(struct weftd *d, struct source *s, uint32_t events)
 {
     struct ucred cred;
     socklen_t len = sizeof(cred);
     int size = 1 << 20;
     int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE)
+            turn_away(d, s->fd);
         return;
+    }
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
     struct client *c = NULL;
     // The abstract name space has no permissions: this is the check that keeps other users out.

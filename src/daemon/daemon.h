@@ -89,6 +89,7 @@ struct member {
 struct weftd {
     int epfd;
     struct source listener;
+    int spare_fd;         // given up to turn a client away when there are no more
     struct source net[2]; // slot 0's sockets
     struct client *clients, *graveyard;
     unsigned members_joined;

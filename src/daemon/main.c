@@ -101,6 +101,7 @@ static int start(struct weftd *d, int listener)
     d->epfd = epoll_create1(EPOLL_CLOEXEC);
     d->listener = (struct source){client_accept, listener};
     d->idle_since = now_ms();
+    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (d->epfd < 0)
         return -errno;
     int ret = gids_init(d);

@@ -77,7 +77,8 @@ static void attach_steering(int s)
     setsockopt(s, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog));
 }
 
-static void keep(struct weftd *d, uint32_t slot)
+// 0 or -1: too many descriptors of this user are on their way already.
+static int keep(struct weftd *d, uint32_t slot)
 {
     struct keep_msg msg = {.magic = KEEP_MAGIC, .slot = slot};
     int fds[2], n = 0;
@@ -101,7 +102,20 @@ static void keep(struct weftd *d, uint32_t slot)
         c->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)n);
         memcpy(CMSG_DATA(c), fds, sizeof(int) * (size_t)n);
     }
-    (void)!sendmsg(d->sockets.keep_tx, &mh, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sendmsg(d->sockets.keep_tx, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 0;
+}
+
+// Sockets that could not be kept would leave a hole in the group when weftd is killed. As the last
+// ones they may still go.
+static void drop_last(struct weftd *d)
+{
+    struct sockets *s = &d->sockets;
+    for (int f = 0; f < 2; f++) {
+        if (s->fd[f][s->count] >= 0)
+            close(s->fd[f][s->count]);
+        s->fd[f][s->count] = -1;
+        s->have[f] = false;
+    }
 }
 
 void sockets_ensure(struct weftd *d, uint32_t slot)
@@ -116,7 +130,10 @@ void sockets_ensure(struct weftd *d, uint32_t slot)
             else if (s->count == 0)
                 attach_steering(fd);
         }
-        keep(d, s->count);
+        if (keep(d, s->count) && s->count) {
+            drop_last(d);
+            return;
+        }
     }
 }
 
@@ -247,7 +264,7 @@ void sockets_adopt(struct weftd *d, int keepsake)
             s->fd[f][s->count] = ok ? fds[f] : -1;
             s->have[f] = ok && (s->count == 0 || s->have[f]);
         }
-        keep(d, s->count++);
+        (void)keep(d, s->count++);
     }
     if (!s->count)
         return;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -224,6 +225,30 @@ static void test_request_malformed_ends_only_that_connection(void **state)
     wf_fabric_leave(f);
 }
 
+// A daemon short of descriptors refuses the next member, keeps serving the others and does not
+// spin.
+static void test_daemon_out_of_descriptors_refuses_and_serves_on(void **state)
+{
+    static struct wf_fabric *f[40];
+    struct rlimit old, few;
+    struct wf_peer *p;
+    int n = 0;
+    wait_daemon_gone(3000);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(wf_fabric_join(&f[n++]), 0);
+    few = (struct rlimit){64, 64};
+    assert_int_equal(prlimit(daemon_pid(), RLIMIT_NOFILE, &few, NULL), 0);
+    while (n < 40 && wf_fabric_join(&f[n]) == 0)
+        n++;
+    assert_in_range(n, 4, 39);
+    assert_int_equal(wf_fabric_peer(f[0], wf_fabric_slot(f[1]), &p), 0);
+    while (n)
+        wf_fabric_leave(f[--n]);
+    assert_int_equal(wf_fabric_join(&f[0]), 0);
+    wf_fabric_leave(f[0]);
+    wait_daemon_gone(3000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_leave_in_forked_child_keeps_parent_a_member),
         cmocka_unit_test(test_join_daemon_of_other_user_is_refused),
         cmocka_unit_test(test_request_malformed_ends_only_that_connection),
+        cmocka_unit_test(test_daemon_out_of_descriptors_refuses_and_serves_on),
         cmocka_unit_test(test_join_200_processes_all_get_a_slot),
     };
     own_network("0.2");

@@ -5,6 +5,7 @@
 
 const struct preload_node preload_nodes[] = {
     {"/dev/infiniband/uverbs0", NULL},
+    {"/dev/infiniband/rdma_cm", preload_rdmacm_open},
     {NULL, NULL},
 };
 

@@ -24,6 +24,8 @@ struct preload_node {
 };
 extern const struct preload_node preload_nodes[]; // ends with path NULL
 
+int preload_rdmacm_open(int flags); // rdmacm.c
+
 // The node of exactly this path, or NULL.
 const struct preload_node *preload_node_of(const char *path);
 

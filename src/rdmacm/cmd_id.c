@@ -84,7 +84,7 @@ int rcm_cmd_create_id(const struct rcm_call *c)
 {
     const struct rdma_ucm_create_id *cmd = c->in;
     struct rdma_ucm_create_id_resp resp;
-    enum ibv_qp_type type;
+    enum ibv_qp_type type = IBV_QPT_RC;
     struct rcm_id *id;
     if (c->out_len < sizeof(resp))
         return -ENOSPC;

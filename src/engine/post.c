@@ -65,7 +65,8 @@ static uint64_t total_length(const struct ibv_send_wr *wr)
 static void copy_data(struct wf_swqe *w, const struct ibv_send_wr *wr)
 {
     if (!(w->flags & IBV_SEND_INLINE)) {
-        memcpy(w->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(*wr->sg_list));
+        for (int i = 0; i < wr->num_sge; i++)
+            w->sge[i] = wr->sg_list[i];
         return;
     }
     uint8_t *to = (uint8_t *)w->sge;

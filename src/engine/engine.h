@@ -22,7 +22,7 @@
 #define WF_LIMIT_MR      (WF_KEYTAB_SIZE - 2)
 #define WF_LIMIT_PD      (1u << 20)
 #define WF_LIMIT_AH      (1u << 20)
-#define WF_LIMIT_RD_ATOM 64
+#define WF_LIMIT_RD_ATOM 128
 #define WF_LIMIT_MSG     (1u << 30)
 #define WF_LIMIT_MCAST   8192
 #define WF_PORTS         1

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# label: app
+# timeout: 120
+# cases: tour rc uc ud
+# Async-verbs programs: examples/iba on their own, and with the verbs programs of ibverbs-utils as
+# peers, both ways round, over shared memory and over UDP, polling and on events.
+. "$(dirname "$0")/../lib/lib.sh"
+isolate "$@"
+tour=$WEFT_BUILD/examples/iba_tour
+pingpong=$WEFT_BUILD/examples/iba_pingpong
+[ -x "$pingpong" ] || skip "examples/iba is not built"
+
+if [ "${1:-tour}" = tour ]; then
+    for policy in "" pend; do
+        WEFT_IBA_POLICY=$policy WEFT_IRQL=abort run "$tour" >"$tmp/tour" || fail "$(cat "$tmp/tour")"
+        grep -q '^closed' "$tmp/tour" || fail "$(cat "$tmp/tour")"
+    done
+    exit
+fi
+
+kind=$1
+peer=ibv_${kind}_pingpong
+need "$peer"
+
+# between NAME SERVER CLIENT: both must have moved everything.
+between() {
+    pair "$1" "$2" "$3 localhost"
+    for side in server client; do
+        grep -Eq 'usec each|bytes in .* seconds' "$tmp/$1.$side" || pair_failed "$1" "no result in $side"
+    done
+}
+
+sizes="1 1024 4096 65536"
+[ "$kind" != ud ] || sizes="1 256 1024"
+for path in "" udp; do
+    export WEFT_PATH=$path
+    for size in $sizes; do
+        between "iba-verbs$path-$size" "$pingpong $kind -s $size -n 300" "$peer -g 0 -s $size -n 300"
+        between "verbs-iba$path-$size" "$peer -g 0 -s $size -n 300" "$pingpong $kind -s $size -n 300"
+    done
+    between "events$path" "$pingpong $kind -e -n 200" "$peer -g 0 -e -n 200"
+    between "iba-iba$path" "$pingpong $kind -n 200" "$pingpong $kind -e -n 200"
+done

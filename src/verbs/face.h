@@ -151,6 +151,9 @@ void wf_vasync_raise(void *file, enum ibv_event_type type, void *object, uint8_t
 
 // ---- protection domains -------------------------------------------------------------------------
 
+// Given back by ibv_unimport_pd() while objects made in it live: goes with the last of them.
+#define WF_VPD_ORPHAN (1u << 31)
+
 enum wf_vpd_kind { WF_VPD_OWN, WF_VPD_PARENT, WF_VPD_IMPORTED };
 
 struct wf_vpd {
@@ -159,7 +162,7 @@ struct wf_vpd {
     enum wf_vpd_kind kind;
     struct wf_vpd *base;    // the domain that a parent or imported one stands for
     struct ibv_td *td;      // of a parent domain
-    _Atomic uint32_t users; // objects made in it
+    _Atomic uint32_t users; // objects made in it, and WF_VPD_ORPHAN
     void *(*alloc)(struct ibv_pd *pd, void *arg, size_t size, size_t align, uint64_t type);
     void (*free)(struct ibv_pd *pd, void *arg, void *ptr, uint64_t type);
     void *arg;
@@ -180,11 +183,7 @@ static inline void wf_vpd_use(struct ibv_pd *pd)
     if (pd)
         atomic_fetch_add_explicit(&wf_vpd(pd)->users, 1, memory_order_relaxed);
 }
-static inline void wf_vpd_unuse(struct ibv_pd *pd)
-{
-    if (pd)
-        atomic_fetch_sub_explicit(&wf_vpd(pd)->users, 1, memory_order_relaxed);
-}
+void wf_vpd_unuse(struct ibv_pd *pd);
 
 // Memory of a face object, from the allocators of its parent domain when there are any. `type`
 // tells them what it is for.

@@ -36,6 +36,12 @@ static void view_free(struct wf_vpd *pd)
     free(pd);
 }
 
+void wf_vpd_unuse(struct ibv_pd *pd)
+{
+    if (pd && atomic_fetch_sub(&wf_vpd(pd)->users, 1) == (WF_VPD_ORPHAN | 1))
+        view_free(wf_vpd(pd));
+}
+
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
     struct wf_vpd *pd = wf_vpd(ibv);
@@ -87,6 +93,8 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *ctx, uint32_t handle)
 
 void ibv_unimport_pd(struct ibv_pd *ibv)
 {
-    if (wf_vpd(ibv)->kind == WF_VPD_IMPORTED)
-        view_free(wf_vpd(ibv));
+    struct wf_vpd *pd = wf_vpd(ibv);
+
+    if (pd->kind == WF_VPD_IMPORTED && atomic_fetch_or(&pd->users, WF_VPD_ORPHAN) == 0)
+        view_free(pd);
 }

@@ -45,11 +45,12 @@ static gni_return_t probe(uint64_t addr, uint64_t len, bool read_only)
     uint64_t ends[2] = {page_down(addr), page_down(addr + len - 1)};
     for (int i = 0; i < 2; i++) {
         void *p = (void *)(uintptr_t)ends[i];
-        if (madvise(p, PAGE, MADV_POPULATE_READ) && (errno == ENOMEM || errno == EFAULT))
+        int unread = madvise(p, PAGE, MADV_POPULATE_READ) ? errno : 0;
+        if (unread == ENOMEM || unread == EFAULT)
             return wf_gni_refuse(GNI_RC_INVALID_PARAM, "MemRegister: 0x%llx is not mapped",
                                  (unsigned long long)ends[i]);
-        if (!read_only && madvise(p, PAGE, MADV_POPULATE_WRITE) &&
-            (errno == EFAULT || errno == EPERM))
+        // The kernel says EINVAL to a missing permission, and also to advice it does not know.
+        if (!read_only && !unread && madvise(p, PAGE, MADV_POPULATE_WRITE))
             return wf_gni_refuse(GNI_RC_PERMISSION_ERROR, "MemRegister: 0x%llx cannot be written",
                                  (unsigned long long)ends[i]);
     }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 120
-# cases: tour rc uc ud
+# cases: tour loop rc uc ud
 # Async-verbs programs: examples/iba on their own, and with the verbs programs of ibverbs-utils as
 # peers, both ways round, over shared memory and over UDP, polling and on events.
 . "$(dirname "$0")/../lib/lib.sh"
@@ -16,6 +16,11 @@ if [ "${1:-tour}" = tour ]; then
         WEFT_IBA_POLICY=$policy WEFT_IRQL=abort run "$tour" >"$tmp/tour" || fail "$(cat "$tmp/tour")"
         grep -q '^closed' "$tmp/tour" || fail "$(cat "$tmp/tour")"
     done
+    exit
+fi
+
+if [ "$1" = loop ]; then
+    run "$tools/iba_loop" | grep -q exchanged || fail "verbs and async verbs on one engine"
     exit
 fi
 

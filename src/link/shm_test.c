@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/guard.h"
 #include "link/fabric_impl.h"
 #include "link/shm_ring.h"
 #include "wire/opcode.h"
@@ -206,6 +207,27 @@ static void test_send_large_stays_with_sender_until_copied(void **state)
     assert_int_equal(wf_ring_send(&w->tx, &p, NULL), -EMSGSIZE);
 }
 
+static void test_send_of_memory_that_is_gone_is_refused_and_the_ring_goes_on(void **state)
+{
+    struct world *w = *state;
+    struct iovec iov;
+    wf_guard_install();
+    void *gone = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint32_t len = 8; len <= 4096; len *= 8) {
+        struct wf_pkt pkt = packet(WF_OP_SEND_ONLY, &iov, gone, len);
+        uint32_t area = w->tx.area_pos;
+        assert_int_equal(wf_ring_send(&w->tx, &pkt, NULL), -EFAULT);
+        assert_int_equal(w->tx.area_pos, area);
+    }
+    assert_int_equal(wf_ring_poll(&w->rx, 10, deliver, NULL), 0);
+    char data[100] = "still there";
+    struct wf_pkt pkt = packet(WF_OP_SEND_ONLY, &iov, data, sizeof(data));
+    assert_int_equal(wf_ring_send(&w->tx, &pkt, NULL), 0);
+    assert_int_equal(wf_ring_poll(&w->rx, 10, deliver, NULL), 1);
+    assert_memory_equal(got.data, data, sizeof(data));
+    munmap(gone, 8192);
+}
+
 static void test_ring_full_then_drained_wraps_many_times(void **state)
 {
     struct world *w = *state;
@@ -381,6 +403,7 @@ int main(void)
         WITH(test_ack_and_atomic_fields_arrive),
         WITH(test_datagram_carries_qkey_and_addresses),
         WITH(test_send_large_stays_with_sender_until_copied),
+        WITH(test_send_of_memory_that_is_gone_is_refused_and_the_ring_goes_on),
         WITH(test_ring_full_then_drained_wraps_many_times),
         WITH(test_cells_only_fill_exactly_the_ring),
         WITH(test_positions_wrap_at_32_bits),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Sending end of a ring: pick the kind of cell, fill it, store seq last.
+#include "base/guard.h"
 #include "link/shm_ring.h"
 #include "wire/opcode.h"
 
@@ -58,15 +59,18 @@ static bool area_alloc(struct wf_ring_tx *tx, uint32_t n, uint32_t *off)
     return true;
 }
 
-static void gather(uint8_t *dst, const struct wf_pkt *pkt)
+// 0, or -EFAULT when the program's memory is gone.
+static int gather(uint8_t *dst, const struct wf_pkt *pkt)
 {
     uint32_t left = pkt->len;
     for (int i = 0; i < pkt->niov && left; i++) {
         size_t n = pkt->iov[i].iov_len < left ? pkt->iov[i].iov_len : left;
-        memcpy(dst, pkt->iov[i].iov_base, n);
+        if (wf_guard_copy(dst, pkt->iov[i].iov_base, n))
+            return -EFAULT;
         dst += n;
         left -= (uint32_t)n;
     }
+    return 0;
 }
 
 static void fill_ext(struct wf_cell_ext *e, const struct wf_pkt *pkt, const struct wf_path *net)
@@ -102,12 +106,15 @@ static void fill_ext(struct wf_cell_ext *e, const struct wf_pkt *pkt, const stru
 static int put_area(struct wf_ring_tx *tx, struct wf_cell *c, const struct wf_pkt *pkt,
                     const struct wf_path *net)
 {
-    uint32_t off;
+    uint32_t off, before = tx->area_pos;
     if (!area_alloc(tx, sizeof(struct wf_cell_ext) + pkt->len, &off))
         return -EAGAIN;
     uint8_t *p = tx->ring->area + off;
     fill_ext((struct wf_cell_ext *)p, pkt, net);
-    gather(p + sizeof(struct wf_cell_ext), pkt);
+    if (gather(p + sizeof(struct wf_cell_ext), pkt)) {
+        tx->area_pos = before;
+        return -EFAULT;
+    }
     c->kind = WF_CELL_AREA;
     c->niov = 0;
     c->off = off;
@@ -133,7 +140,7 @@ static int put_remote(struct wf_ring_tx *tx, struct wf_cell *c, const struct wf_
     return 0;
 }
 
-static void put_here(struct wf_cell *c, const struct wf_pkt *pkt, uint32_t flags)
+static int put_here(struct wf_cell *c, const struct wf_pkt *pkt, uint32_t flags)
 {
     uint8_t *p = c->data;
     if (flags & WF_H_RETH) {
@@ -142,10 +149,10 @@ static void put_here(struct wf_cell *c, const struct wf_pkt *pkt, uint32_t flags
         memcpy(p + 12, &pkt->dma_len, 4);
         p += RETH_LEN;
     }
-    gather(p, pkt);
     c->kind = WF_CELL_HERE;
     c->niov = 0;
     c->off = 0;
+    return gather(p, pkt);
 }
 
 // Headers that only struct wf_cell_ext has room for.
@@ -165,7 +172,7 @@ int wf_ring_send(struct wf_ring_tx *tx, const struct wf_pkt *pkt, const struct w
     struct wf_cell *c = &tx->ring->cells[tx->pos & (WF_RING_CELLS - 1)];
     int ret = 0;
     if (fits_here(pkt, flags))
-        put_here(c, pkt, flags);
+        ret = put_here(c, pkt, flags);
     else if (pkt->len <= WF_SHM_COPY_MAX)
         ret = put_area(tx, c, pkt, net);
     else

@@ -31,8 +31,13 @@ static bool send_one(struct wf_qp *qp, struct wf_swqe *w)
         wf_retire_failed(qp, status, why);
         return false;
     }
-    if (qp->env->ops->send(qp, w->path, &pkt) == -EAGAIN) {
+    int err = qp->env->ops->send(qp, w->path, &pkt);
+    if (err == -EAGAIN) {
         qp->blocked = true;
+        return false;
+    }
+    if (err == -EFAULT) {
+        wf_retire_failed(qp, IBV_WC_LOC_PROT_ERR, WF_R_LOCAL_FAULT);
         return false;
     }
     qp->req.psn = (qp->req.psn + 1) & WF_PSN_MASK;

@@ -46,7 +46,8 @@ struct wf_srq {
 
 // What the core asks of the engine.
 struct wf_qp_ops {
-    // Send to where `path` leads. 0; -EAGAIN: no room now, run the QP again later; other: lost.
+    // Send to where `path` leads. 0; -EAGAIN: no room now, run the QP again later; -EFAULT: the
+    // payload is not in memory; other: lost.
     int (*send)(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *pkt);
     // Copy `len` bytes at `off` of a payload that lies in another process. 0 or -EFAULT.
     int (*fetch)(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *dst,

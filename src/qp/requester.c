@@ -128,7 +128,7 @@ static bool ask_for_ack(struct wf_qp *qp, bool last)
     return true;
 }
 
-// Returns false when the link has no room.
+// Returns false when the link has no room, or the payload is no longer there.
 static bool transmit(struct wf_qp *qp, struct wf_pkt *pkt)
 {
     pkt->pkey = qp->pkey;
@@ -137,8 +137,13 @@ static bool transmit(struct wf_qp *qp, struct wf_pkt *pkt)
     pkt->psn = qp->req.sent_psn;
     if (qp->attr.path_mig_state == IBV_MIG_MIGRATED)
         pkt->flags |= WF_PKT_MIG_REQ;
-    if (qp->env->ops->send(qp, qp->path, pkt) == -EAGAIN) {
+    int err = qp->env->ops->send(qp, qp->path, pkt);
+    if (err == -EAGAIN) {
         qp->blocked = true;
+        return false;
+    }
+    if (err == -EFAULT) {
+        fail_here(qp, IBV_WC_LOC_PROT_ERR, WF_R_LOCAL_FAULT);
         return false;
     }
     qp->req.sent_psn = (qp->req.sent_psn + pkt->npsn) & WF_PSN_MASK;

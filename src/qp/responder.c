@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Responder of connected QPs (IBA 9.7.4, 9.7.5 for RC, 9.8.2 for UC). Checks stand in the order
 // PSN, opcode sequence, access, receive or resource, length, key; then the request is executed.
+#include "base/guard.h"
 #include "qp/qp.h"
 
 #include "qp/kinds.h"
@@ -228,15 +229,19 @@ static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fl
     return DONE;
 }
 
+static bool resource_free(const struct wf_qp *qp)
+{
+    const struct wf_responder *r = &qp->resp;
+    return r->nres && !r->res[r->res_head % r->nres].pending;
+}
+
 // Keep a READ or atomic until its response is sent and for duplicates after that.
 static struct wf_resource *take_resource(struct wf_qp *qp, const struct wf_pkt *pkt)
 {
     struct wf_responder *r = &qp->resp;
-    if (!r->nres)
+    if (!resource_free(qp))
         return NULL;
     struct wf_resource *res = &r->res[r->res_head % r->nres];
-    if (res->pending)
-        return NULL;
     r->res_head++;
     r->res_pending++;
     *res = (struct wf_resource){
@@ -270,15 +275,22 @@ static int execute_read(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t *np
     return DONE;
 }
 
-static uint64_t atomic_execute(uint64_t *p, const struct wf_pkt *pkt)
+struct atomic {
+    uint64_t *target;
+    const struct wf_pkt *pkt;
+    uint64_t orig;
+};
+
+static void atomic_execute(void *arg)
 {
+    struct atomic *a = arg;
+    const struct wf_pkt *pkt = a->pkt;
     // Real atomic instructions: the CPUs of this host take part (IBV_ATOMIC_GLOB).
     if (WF_OPCODE_OP(pkt->opcode) == WF_OP_FETCH_ADD)
-        return __atomic_fetch_add(p, pkt->swap_add, __ATOMIC_SEQ_CST);
-    uint64_t expected = pkt->compare;
-    __atomic_compare_exchange_n(p, &expected, pkt->swap_add, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
-    return expected;
+        a->orig = __atomic_fetch_add(a->target, pkt->swap_add, __ATOMIC_SEQ_CST);
+    else
+        __atomic_compare_exchange_n(a->target, &a->orig, pkt->swap_add, false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_SEQ_CST);
 }
 
 static int execute_atomic(struct wf_qp *qp, const struct wf_pkt *pkt)
@@ -294,10 +306,12 @@ static int execute_atomic(struct wf_qp *qp, const struct wf_pkt *pkt)
     // The region may be registered so that an aligned request is not aligned in memory.
     if ((uintptr_t)host & 7)
         return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_ATOMIC_ALIGN);
-    struct wf_resource *res = take_resource(qp, pkt);
-    if (!res)
+    if (!resource_free(qp))
         return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_TOO_MANY_READS);
-    res->orig = host ? atomic_execute(host, pkt) : 0;
+    struct atomic a = {.target = host, .pkt = pkt, .orig = pkt->compare};
+    if (host && wf_guard_run(atomic_execute, &a))
+        return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
+    take_resource(qp, pkt)->orig = host ? a.orig : 0;
     return DONE;
 }
 

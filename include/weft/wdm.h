@@ -295,7 +295,7 @@ typedef enum _KWAIT_REASON { Executive, FreePage, PageIn, UserRequest = 6 } KWAI
 typedef enum _MODE { KernelMode, UserMode } MODE;
 
 typedef struct _KEVENT {
-    UINT32 State; // a futex word: 1 is signalled
+    UINT32 State; // private; see KeReadStateEvent()
     EVENT_TYPE Type;
 } KEVENT, *PKEVENT;
 

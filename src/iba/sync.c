@@ -52,10 +52,20 @@ static long futex(UINT32 *word, int op, UINT32 value, const struct timespec *unt
                    FUTEX_BITSET_MATCH_ANY);
 }
 
+// An event's word: whoever is about to sleep leaves ASLEEP in it, so that setting an event for
+// which nobody sleeps needs no system call. A thread that slept and then takes the event leaves
+// ASLEEP again, as others may sleep still.
+enum { CLEAR = 0, SIGNALLED = 1, ASLEEP = 2 };
+
+static bool swap(UINT32 *word, UINT32 from, UINT32 to)
+{
+    return __atomic_compare_exchange_n(word, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 VOID KeInitializeEvent(PKEVENT Event, EVENT_TYPE Type, BOOLEAN State)
 {
     Event->Type = Type;
-    __atomic_store_n(&Event->State, State ? 1u : 0u, __ATOMIC_RELEASE);
+    __atomic_store_n(&Event->State, State ? SIGNALLED : CLEAR, __ATOMIC_RELEASE);
 }
 
 LONG KeSetEvent(PKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
@@ -64,15 +74,15 @@ LONG KeSetEvent(PKEVENT Event, KPRIORITY Increment, BOOLEAN Wait)
     // wake-up on memory that is gone meanwhile is harmless.
     int wake = Event->Type == SynchronizationEvent ? 1 : INT32_MAX;
     UINT32 *word = &Event->State;
-    LONG old = (LONG)__atomic_exchange_n(word, 1u, __ATOMIC_ACQ_REL);
-    if (!old)
+    UINT32 old = __atomic_exchange_n(word, SIGNALLED, __ATOMIC_ACQ_REL);
+    if (old == ASLEEP)
         futex(word, FUTEX_WAKE, (UINT32)wake, NULL);
-    return old;
+    return old == SIGNALLED;
 }
 
 LONG KeResetEvent(PKEVENT Event)
 {
-    return (LONG)__atomic_exchange_n(&Event->State, 0u, __ATOMIC_ACQ_REL);
+    return swap(&Event->State, SIGNALLED, CLEAR);
 }
 
 VOID KeClearEvent(PKEVENT Event)
@@ -82,14 +92,14 @@ VOID KeClearEvent(PKEVENT Event)
 
 LONG KeReadStateEvent(PKEVENT Event)
 {
-    return (LONG)__atomic_load_n(&Event->State, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&Event->State, __ATOMIC_ACQUIRE) == SIGNALLED;
 }
 
-static bool take(PKEVENT event)
+static bool take(PKEVENT event, bool slept)
 {
     if (event->Type == NotificationEvent)
         return KeReadStateEvent(event) != 0;
-    return KeResetEvent(event) != 0;
+    return swap(&event->State, SIGNALLED, slept ? ASLEEP : CLEAR);
 }
 
 #define TICKS_PER_SEC   10000000ll    // of 100 ns
@@ -124,12 +134,13 @@ NTSTATUS KeWaitForSingleObject(PVOID Object, KWAIT_REASON WaitReason, KPROCESSOR
         weft_wdm_may_block("KeWaitForSingleObject");
     if (Timeout)
         until = moment(Timeout->QuadPart);
-    while (!take(event)) {
+    for (bool slept = false; !take(event, slept); slept = true) {
         if (Timeout && !Timeout->QuadPart)
             return STATUS_TIMEOUT;
-        if (futex(&event->State, FUTEX_WAIT_BITSET, 0, Timeout ? &until : NULL) < 0 &&
+        swap(&event->State, CLEAR, ASLEEP);
+        if (futex(&event->State, FUTEX_WAIT_BITSET, ASLEEP, Timeout ? &until : NULL) < 0 &&
             errno == ETIMEDOUT)
-            return take(event) ? STATUS_SUCCESS : STATUS_TIMEOUT;
+            return take(event, true) ? STATUS_SUCCESS : STATUS_TIMEOUT;
     }
     return STATUS_SUCCESS;
 }

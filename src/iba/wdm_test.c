@@ -324,6 +324,34 @@ static void test_synchronization_event_wakes_one_wait(void **state)
     assert_int_equal(KeReadStateEvent(&e), 0);
 }
 
+static KEVENT turn[2];
+
+static void *take_turns(void *arg)
+{
+    for (int i = 0; i < 500; i++) {
+        KeWaitForSingleObject(&turn[0], Executive, KernelMode, FALSE, NULL);
+        KeSetEvent(&turn[1], 0, FALSE);
+    }
+    return NULL;
+}
+
+// Three threads sleep on one synchronization event; every set lets exactly one of them go on.
+static void test_synchronization_event_loses_no_sleeper(void **state)
+{
+    pthread_t t[3];
+    KeInitializeEvent(&turn[0], SynchronizationEvent, FALSE);
+    KeInitializeEvent(&turn[1], SynchronizationEvent, FALSE);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, take_turns, NULL);
+    for (int i = 0; i < 1500; i++) {
+        KeSetEvent(&turn[0], 0, FALSE);
+        KeWaitForSingleObject(&turn[1], Executive, KernelMode, FALSE, NULL);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    assert_int_equal(KeReadStateEvent(&turn[0]), 0);
+}
+
 static void test_notification_event_stays_set(void **state)
 {
     KEVENT e;
@@ -461,6 +489,7 @@ int main(void)
         cmocka_unit_test_setup(test_cancel_without_routine_only_marks, setup),
         cmocka_unit_test_setup(test_cancel_racing_completion_completes_once, setup),
         cmocka_unit_test(test_synchronization_event_wakes_one_wait),
+        cmocka_unit_test(test_synchronization_event_loses_no_sleeper),
         cmocka_unit_test(test_notification_event_stays_set),
         cmocka_unit_test(test_blocking_at_dispatch_is_a_violation),
         cmocka_unit_test(test_spin_lock_excludes_threads),

@@ -167,6 +167,11 @@ def connects(q):
     return n / (time.time() - start), None
 
 
+def async_verbs(q):
+    """The verb that costs most more through the async verbs than through libibverbs."""
+    return figure(WEFT + [f"{TOOLS}/iba_cost", "200" if q else "2000"]), None
+
+
 def idle_cpu(q):
     p = subprocess.Popen(WEFT + [f"{TOOLS}/stream", "-e"], stdout=subprocess.DEVNULL)
     time.sleep(1)
@@ -205,6 +210,7 @@ ROWS = [
     ("memory of an idle QP", "KB", qp_bytes, "", "< 16", lambda v, r: v < 16, None),
     ("resident memory added", "MB", resident, "", "< 10", lambda v, r: v < 10, None),
     ("rdma_cm connects", "1/s", connects, "", ">= 1000", lambda v, r: v >= 1000, None),
+    ("async verbs, most above verbs", "us", async_verbs, "", "< 2", lambda v, r: v < 2, None),
     ("CPU of an idle program", "%", idle_cpu, "", "0", lambda v, r: v == 0, None),
 ]
 

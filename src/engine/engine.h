@@ -162,6 +162,8 @@ struct wf_hca_parts {
 };
 int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out);
 void wf_hca_destroy(struct wf_hca *h);
+// In a forked child: cut the engine off from the fabric, which is its parent's.
+void wf_hca_abandon(struct wf_hca *h);
 
 // ---- between the files of this folder -----------------------------------------------------------
 

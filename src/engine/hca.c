@@ -9,21 +9,33 @@ static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wf_hca *process_hca;
 
 // A child shares memory and sockets with its parent's engine but has none of its threads. It
-// forgets that engine (its objects stay readable, and do nothing) and makes its own on next use.
+// forgets that engine (whose objects can be destroyed there, and reach nobody) and makes its own on
+// next use. The engine's locks are held across the fork, so the child finds it whole.
 static void before_fork(void)
 {
     pthread_mutex_lock(&process_lock);
+    if (process_hca) {
+        pthread_mutex_lock(&process_hca->lock);
+        pthread_mutex_lock(&process_hca->work_lock);
+    }
 }
 
 static void after_fork_parent(void)
 {
+    if (process_hca) {
+        pthread_mutex_unlock(&process_hca->work_lock);
+        pthread_mutex_unlock(&process_hca->lock);
+    }
     pthread_mutex_unlock(&process_lock);
 }
 
 static void after_fork_child(void)
 {
+    struct wf_hca *h = process_hca;
+    after_fork_parent();
     process_hca = NULL;
-    pthread_mutex_init(&process_lock, NULL);
+    if (h)
+        wf_hca_abandon(h);
 }
 
 static void watch_forks(void)

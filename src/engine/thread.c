@@ -175,9 +175,14 @@ int wf_thread_start(struct wf_hca *h)
     h->threaded = true;
     h->mode = WF_THREAD_DOZE;
     atomic_store_explicit(&h->region->sleeping, 1, memory_order_relaxed);
-    // Signals are the program's: none is taken by this thread.
+    // Signals are the program's: none is taken by this thread but those that its own instructions
+    // cause, which base/guard.h catches.
     sigset_t all, old;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int err = pthread_create(&h->thread, NULL, thread_main, h);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

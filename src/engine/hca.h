@@ -225,6 +225,7 @@ int wf_qp_detach_mcast(struct wf_qp *qp, const union ibv_gid *mgid);
 // its type and level in imm_data (placement type | selectivity << 4).
 #define WF_WR_FLUSH 14
 int wf_qp_post_send(struct wf_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+uint32_t wf_qp_send_room(struct wf_qp *qp); // requests that the send queue would take now
 int wf_qp_post_recv(struct wf_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 #endif

@@ -114,8 +114,12 @@ int wf_vqp_new(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr, struct
         return wf_refuse(ENOMEM, WF_R_NO_MEMORY, "queue pair");
     v->mem = mem;
     public_part(v, ctx, attr);
-    if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+    if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
         rc = wf_vbuild_new(v, attr->send_ops_flags);
+        // An atomic write's value is inline data.
+        if ((attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) && attr->cap.max_inline_data < 8)
+            attr->cap.max_inline_data = 8;
+    }
     if (rc == 0)
         rc = engine_part(v, attr);
     if (rc < 0) {

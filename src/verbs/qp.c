@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Queue pairs: creation, state, destruction.
 #include "verbs/face.h"
+#include "weft/weft.h"
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -257,5 +258,17 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 // Payload may be copied by another process in pieces of its own choosing: no order is promised.
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
+    return 0;
+}
+
+WF_EXPORT int weft_qp_wqes(struct ibv_qp *qp, struct weft_qp_wqes *wqes)
+{
+    struct wf_wqes w;
+
+    if (!qp || !wqes)
+        return EINVAL;
+    wf_qp_wqes(wf_vqp(qp)->qp, &w);
+    *wqes = (struct weft_qp_wqes){w.send_offset, w.send_stride, w.send_slots, w.recv_stride,
+                                  w.recv_slots};
     return 0;
 }

@@ -43,6 +43,15 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+// At exit: what is due goes out, so that peers learn that their requests are done.
+static void __attribute__((destructor)) send_what_is_due(void)
+{
+    if (process_hca) {
+        wf_enter(process_hca);
+        wf_exit(process_hca);
+    }
+}
+
 static int make(struct wf_hca **out)
 {
     struct wf_fabric *f;

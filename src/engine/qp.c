@@ -227,6 +227,9 @@ void wf_qp_wipe(struct wf_qp *qp)
         wf_cqring_reap(qp->scq);
     if (qp->rcq)
         wf_cqring_reap(qp->rcq);
+    // An acknowledgement that is due tells the peer that its request is done: not to be lost.
+    if (qp->resp.ack_due && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR)
+        wf_resp_run(qp);
     wf_forget(qp);
     wf_qp_set_state(qp, IBV_QPS_RESET);
     wf_qp_reset(qp);

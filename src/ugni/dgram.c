@@ -317,6 +317,22 @@ void wf_gni_dgram_timer(uint64_t now)
         wf_gni_service_at(WF_GNI_TIMER_DGRAM, now + RETRY_NS);
 }
 
+void wf_gni_dgram_peer_died(uint32_t pe)
+{
+    struct gni_cdm *c;
+    DL_FOREACH(wf_gni.cdms, c)
+    {
+        struct wf_gni_session *s;
+        if (!c->nic)
+            continue;
+        DL_FOREACH(c->nic->sessions, s)
+        if (s->bound && s->pe == pe && s->state == GNI_POST_PENDING) {
+            s->sent = false;
+            wf_gni_service_at(WF_GNI_TIMER_DGRAM, wf_gni_now() + RETRY_NS);
+        }
+    }
+}
+
 // ---- ending -------------------------------------------------------------------------------------
 
 void wf_gni_session_end(struct gni_nic *nic, struct wf_gni_session *s)

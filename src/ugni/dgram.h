@@ -18,5 +18,7 @@ void wf_gni_dgram_nic_attached(struct gni_nic *nic); // takes what came before i
 void wf_gni_dgram_evict(struct gni_nic *nic);        // sends sleeping threads away
 void wf_gni_dgram_nic_release(struct gni_nic *nic);
 void wf_gni_dgram_ep_release(struct gni_ep *ep); // cancels
+// What was posted to it waits for the next process with that PE.
+void wf_gni_dgram_peer_died(uint32_t pe);
 
 #endif

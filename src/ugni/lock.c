@@ -77,6 +77,7 @@ static void forget_parent(void)
     wf_gni.orphans = NULL;
     wf_gni.joined = false;
     wf_gni_peers_forget();
+    wf_gni_rc_forget();
 }
 
 bool wf_gni_join(void)

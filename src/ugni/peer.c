@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ugni/peer.h"
 #include "base/reason.h"
+#include "ugni/dgram.h"
 #include "ugni/op.h"
 #include "ugni/rc.h"
 #include "ugni/state.h"
@@ -35,10 +36,16 @@ static int reach(struct wf_gni_peer *p)
     return wf_gni_rc_connect(p);
 }
 
-struct wf_gni_peer *wf_gni_peer_get(uint32_t pe)
+struct wf_gni_peer *wf_gni_peer_find(uint32_t pe)
 {
     struct wf_gni_peer *p;
     HASH_FIND(hh, peers, &pe, sizeof(pe), p);
+    return p;
+}
+
+struct wf_gni_peer *wf_gni_peer_get(uint32_t pe)
+{
+    struct wf_gni_peer *p = wf_gni_peer_find(pe);
     if (p && !p->dead)
         return p;
     if (!wf_gni_join() || !(p = wf_gni_peer_new(pe)))
@@ -134,6 +141,7 @@ void wf_gni_peer_died(struct wf_gni_peer *peer)
     if (peer->link)
         peer->link->close(peer);
     wf_gni_op_peer_died(peer);
+    wf_gni_dgram_peer_died(peer->pe);
 }
 
 void wf_gni_peers_forget(void)

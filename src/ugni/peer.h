@@ -20,6 +20,7 @@ struct wf_gni_segment;
 struct wf_gni_peer;
 struct wf_gni_xfer;
 struct wf_gni_stream;
+struct wf_gni_conn;
 
 // A message that waits for room on its way out.
 struct wf_gni_backlog {
@@ -50,12 +51,14 @@ struct wf_gni_peer {
     int bell, sock[2];
     bool cma; // cross-process copies work
     // Other hosts
-    void *rc;
+    struct wf_gni_conn *rc; // on which we send
     UT_hash_handle hh;
 };
 
 // The live peer of a PE, connected to; NULL when nobody is there (now).
 struct wf_gni_peer *wf_gni_peer_get(uint32_t pe);
+// The peer in the table, maybe dead; NULL: none.
+struct wf_gni_peer *wf_gni_peer_find(uint32_t pe);
 // A peer in the table, not connected yet; an older one of the same PE is forgotten.
 struct wf_gni_peer *wf_gni_peer_new(uint32_t pe);
 // Send, or keep until there is room. False: the peer is dead.

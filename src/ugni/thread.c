@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "ugni/thread.h"
+#include "ugni/rc.h"
 #include "ugni/segment.h"
 #include "ugni/service.h"
 #include "ugni/shm.h"
@@ -44,7 +45,7 @@ void wf_gni_thread_arm(void)
 {
     _Atomic uint32_t *bell = wf_gni_shm_bell_state();
     atomic_store(bell, WF_GNI_BELL_ARMED);
-    if (wf_gni_shm_pending())
+    if (wf_gni_shm_pending() || wf_gni_rc_arm())
         ring_own_bell();
 }
 
@@ -62,11 +63,6 @@ static int epoll_add(int fd, void *ptr, uint32_t events)
 void wf_gni_thread_watch(int fd, struct wf_gni_peer *peer)
 {
     epoll_add(fd, peer, EPOLLRDHUP);
-}
-
-int wf_gni_thread_add(int fd, void *what)
-{
-    return epoll_add(fd, what, EPOLLIN);
 }
 
 // Milliseconds until the thread has something to do by itself; -1: never.
@@ -104,12 +100,21 @@ static int shorter(int a, int b)
     return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
+static bool rc_pending(void)
+{
+    wf_gni_lock();
+    bool some = wf_gni_rc_arm();
+    wf_gni_unlock();
+    return some;
+}
+
 static void *serve(void *arg)
 {
     _Atomic uint32_t *bell = wf_gni_shm_bell_state();
     uint32_t polls = 0;
     int away = LOOK_AWAY_MIN_MS;
     (void)arg;
+    wf_gni_rc_start();
     for (;;) {
         struct epoll_event ev[16];
         bool polled =
@@ -122,7 +127,7 @@ static void *serve(void *arg)
         } else {
             away = LOOK_AWAY_MIN_MS;
             atomic_store(bell, WF_GNI_BELL_ARMED);
-            if (wf_gni_shm_pending())
+            if (wf_gni_shm_pending() || rc_pending())
                 continue;
         }
         int n = epoll_wait(threads.epoll, ev, 16, wait);

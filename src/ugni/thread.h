@@ -14,7 +14,5 @@ void wf_gni_thread_polled(void);
 void wf_gni_thread_arm(void);
 // Have the thread run its timers and callbacks soon.
 void wf_gni_thread_kick(void);
-// Watch a descriptor of the link to other hosts: wf_gni_rc_readable() when it is readable.
-int wf_gni_thread_add(int fd, void *what);
 
 #endif

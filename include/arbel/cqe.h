@@ -25,7 +25,7 @@
  *                                                       entries see below
  *  5   31:0   byte_cnt                                  bytes placed, on UD 40 more: receives;
  *                                                       bytes read: READs and atomics
- *  6   31:6   wqe_adr                                   which work request, in units of 64 bytes:
+ * *  6   31:6   wqe_adr                                   which work request, in units of 64 bytes:
  *                                                       weft/weft.h says how it counts
  *  6   5:0    reserved2                                 0
  *  7   31:24  opcode                                    sends: ARBEL_OP_*; receives: BTH opcode of

@@ -25,6 +25,22 @@ struct weft_cq_ring {
 /* 0 or EINVAL. */
 int weft_cq_ring(struct ibv_cq *cq, struct weft_cq_ring *ring);
 
+/* Which request an entry is about. Its wqe_adr is a byte offset into the queue pair's buffer, where
+ * the receive queue's slots stand first and the send queue's after them:
+ *     send:    slot = (wqe_adr - send_offset) / send_stride
+ *     receive: slot = wqe_adr / recv_stride
+ * and slot = n modulo send_slots (recv_slots) for the n-th request posted since RESET, from 0. A
+ * send entry stands for all earlier unsignalled requests too. Receives from an SRQ are numbered by
+ * the SRQ's slots, which are used again in any order. recv_slots is 0 when there is no receive
+ * queue of the queue pair's own. */
+struct weft_qp_wqes {
+    uint32_t send_offset, send_stride, send_slots;
+    uint32_t recv_stride, recv_slots;
+};
+
+/* 0 or EINVAL. */
+int weft_qp_wqes(struct ibv_qp *qp, struct weft_qp_wqes *wqes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -182,7 +182,26 @@ static int take_many(struct wf_hca *h, struct wf_cq *cq, int n, struct ibv_wc *w
     return got;
 }
 
-// Completions that are there are handed out at once; else some progress is made to get some.
+// What one poll may do besides handing out what is there: receive, and unless that already brought
+// something, send. Acknowledgements then go out with the next call, behind what the program sends
+// in answer; if no call comes, the engine's thread sends them.
+static bool progress_for(struct wf_hca *h, struct wf_cq *cq)
+{
+    wf_receive_locked(h);
+    bool some = wf_cqring_pending(cq);
+    if (h->ready.head && (!some || !h->threaded || h->mode == WF_THREAD_DOZE))
+        wf_send_locked(h);
+    some = wf_cqring_pending(cq);
+    return wf_polled_locked(h, some);
+}
+
+static void leave(struct wf_hca *h, bool yield)
+{
+    pthread_mutex_unlock(&h->lock);
+    if (yield)
+        sched_yield();
+}
+
 int wf_cq_poll(struct wf_cq *cq, int n, struct ibv_wc *wc)
 {
     struct wf_hca *h = cq->ctx->hca;
@@ -190,15 +209,12 @@ int wf_cq_poll(struct wf_cq *cq, int n, struct ibv_wc *wc)
     wf_enter_poll(h);
     int got = take_many(h, cq, n, wc);
     if (!got) {
-        wf_progress_locked(h);
+        yield = progress_for(h, cq);
         got = take_many(h, cq, n, wc);
-        yield = wf_polled_locked(h, got);
         if (!got && cq->failed)
             got = -EIO;
     }
-    pthread_mutex_unlock(&h->lock);
-    if (yield)
-        sched_yield();
+    leave(h, yield);
     return got;
 }
 
@@ -209,15 +225,12 @@ int wf_cq_poll_ex(struct wf_cq *cq, struct wf_wc *wc)
     wf_enter_poll(h);
     int got = take(h, cq, wc);
     if (!got) {
-        wf_progress_locked(h);
+        yield = progress_for(h, cq);
         got = take(h, cq, wc);
-        yield = wf_polled_locked(h, got);
         if (!got && cq->failed)
             got = -EIO;
     }
-    pthread_mutex_unlock(&h->lock);
-    if (yield)
-        sched_yield();
+    leave(h, yield);
     return got;
 }
 

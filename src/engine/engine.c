@@ -111,6 +111,18 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     return 0;
 }
 
+void wf_hca_abandon(struct wf_hca *h)
+{
+    // What the child does to inherited objects must not show in the parent's keys and QPs.
+    mmap(h->region, sizeof(struct wf_region), PROT_READ | PROT_WRITE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    h->fabric = NULL;
+    h->shm = h->udp = NULL;
+    h->threaded = false;
+    h->kick_fd = -1;
+    h->udp_qps = 0;
+}
+
 static void destroy_link(struct wf_link *l)
 {
     if (l)

@@ -125,6 +125,7 @@ struct wf_hca {
     int kick_fd;
     enum wf_thread_mode mode;
     uint32_t polls;       // progress made by callers, for the thread to see
+    uint32_t earnest; // polls in a row after which the thread leaves the work to pollers
     uint32_t polls_awake; // since the last doze
     uint32_t empty_polls;
     uint32_t udp_skip;
@@ -162,13 +163,18 @@ struct wf_hca_parts {
 };
 int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out);
 void wf_hca_destroy(struct wf_hca *h);
+// In a forked child: cut the engine off from the fabric, which is its parent's.
+void wf_hca_abandon(struct wf_hca *h);
 
 // ---- between the files of this folder -----------------------------------------------------------
 
 extern const struct wf_qp_ops wf_engine_qp_ops;
 
 void wf_deliver(void *arg, const struct wf_pkt *pkt); // dispatch.c: links call it
-int wf_progress_locked(struct wf_hca *h);             // progress.c
+// progress.c: receive and send, or one of the two.
+int wf_progress_locked(struct wf_hca *h);
+int wf_receive_locked(struct wf_hca *h);
+void wf_send_locked(struct wf_hca *h);
 void wf_run_ready(struct wf_hca *h);
 void wf_ready(struct wf_qp *qp);
 void wf_forget(struct wf_qp *qp); // off all lists, it goes away

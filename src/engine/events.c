@@ -18,6 +18,9 @@ void wf_port_event(struct wf_hca *h, enum ibv_event_type type)
 
 static void peer_died(struct wf_hca *h, uint32_t slot, uint64_t generation)
 {
+    // What it sent before, acknowledgements above all, still counts.
+    while (h->shm && h->shm->ops->poll(h->shm, 64) > 0)
+        wf_run_ready(h);
     for (struct wf_ctx *ctx = h->ctxs; ctx; ctx = ctx->next) {
         for (struct wf_qp *qp = ctx->qps; qp; qp = qp->next) {
             const struct wf_peer *peer = qp->path ? qp->path->peer : NULL;

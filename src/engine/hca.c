@@ -9,26 +9,47 @@ static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct wf_hca *process_hca;
 
 // A child shares memory and sockets with its parent's engine but has none of its threads. It
-// forgets that engine (its objects stay readable, and do nothing) and makes its own on next use.
+// forgets that engine (whose objects can be destroyed there, and reach nobody) and makes its own on
+// next use. The engine's locks are held across the fork, so the child finds it whole.
 static void before_fork(void)
 {
     pthread_mutex_lock(&process_lock);
+    if (process_hca) {
+        pthread_mutex_lock(&process_hca->lock);
+        pthread_mutex_lock(&process_hca->work_lock);
+    }
 }
 
 static void after_fork_parent(void)
 {
+    if (process_hca) {
+        pthread_mutex_unlock(&process_hca->work_lock);
+        pthread_mutex_unlock(&process_hca->lock);
+    }
     pthread_mutex_unlock(&process_lock);
 }
 
 static void after_fork_child(void)
 {
+    struct wf_hca *h = process_hca;
+    after_fork_parent();
     process_hca = NULL;
-    pthread_mutex_init(&process_lock, NULL);
+    if (h)
+        wf_hca_abandon(h);
 }
 
 static void watch_forks(void)
 {
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+// At exit: what is due goes out, so that peers learn that their requests are done.
+static void __attribute__((destructor)) send_what_is_due(void)
+{
+    if (process_hca) {
+        wf_enter(process_hca);
+        wf_exit(process_hca);
+    }
 }
 
 static int make(struct wf_hca **out)

@@ -219,12 +219,21 @@ enum ibv_qp_state wf_qp_state(const struct wf_qp *qp);
 int wf_qp_attach_mcast(struct wf_qp *qp, const union ibv_gid *mgid);
 int wf_qp_detach_mcast(struct wf_qp *qp, const union ibv_gid *mgid);
 
+// Where the requests that completion entries name lie: entry's wqe_adr = offset + slot * stride,
+// slot = number of the request since RESET modulo slots. Receives of an SRQ count by its slots.
+struct wf_wqes {
+    uint32_t send_offset, send_stride, send_slots;
+    uint32_t recv_stride, recv_slots; // offset 0; slots 0: the QP has no receive queue
+};
+void wf_qp_wqes(struct wf_qp *qp, struct wf_wqes *out);
+
 // Post a chain; *bad is the first request that was not taken, earlier ones stay posted.
 // -EINVAL state, opcode, SGE count, inline length; -ENOMEM queue full.
 // Opcodes are IBV_WR_* and WF_WR_FLUSH, which names its range in wr.rdma and sg_list[0].length and
 // its type and level in imm_data (placement type | selectivity << 4).
 #define WF_WR_FLUSH 14
 int wf_qp_post_send(struct wf_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+uint32_t wf_qp_send_room(struct wf_qp *qp); // requests that the send queue would take now
 int wf_qp_post_recv(struct wf_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 #endif

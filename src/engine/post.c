@@ -194,6 +194,16 @@ int wf_qp_post_send(struct wf_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
     return err;
 }
 
+uint32_t wf_qp_send_room(struct wf_qp *qp)
+{
+    struct wf_hca *h = qp->hca;
+    wf_enter(h);
+    wf_ctx_reap_locked(qp->ctx);
+    uint32_t room = qp->sq.max_wr - (qp->sq.head - qp->sq.tail);
+    wf_exit(h);
+    return room;
+}
+
 static int post_recv_one(struct wf_qp *qp, const struct ibv_recv_wr *wr)
 {
     if (qp->srq || !qp->rq.buf)

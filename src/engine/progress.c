@@ -14,9 +14,8 @@
 #define UDP_IDLE_SKIP 64u
 #define UDP_BUSY_NS   1000000u
 // Polls in vain after which the CPU is offered to others: hosts may have more pollers than cores.
-#define YIELD_AFTER      256u
-#define UDP_POLL_WEIGHT  31u // a look into empty sockets lasts as long as so many into empty rings
-#define POLLS_IN_EARNEST 32u
+#define YIELD_AFTER     256u
+#define UDP_POLL_WEIGHT 31u // a look into empty sockets lasts as long as so many into empty rings
 // Polls in vain read the clock this often: enough for timers, which are never that exact.
 #define CLOCK_EVERY 8u
 
@@ -136,7 +135,7 @@ static int poll_udp(struct wf_hca *h)
     return got;
 }
 
-int wf_progress_locked(struct wf_hca *h)
+int wf_receive_locked(struct wf_hca *h)
 {
     int got = 0;
     if (!h->fresh && ++h->stale_polls >= CLOCK_EVERY) {
@@ -150,11 +149,21 @@ int wf_progress_locked(struct wf_hca *h)
         retry_blocked(h);
     if (wf_heap_next(h) <= h->env.now)
         wf_heap_expire(h);
-    if (got || h->ready.head) {
-        if (!h->fresh)
-            wf_now(h);
-        wf_run_ready(h);
-    }
+    return got;
+}
+
+void wf_send_locked(struct wf_hca *h)
+{
+    if (!h->fresh)
+        wf_now(h);
+    wf_run_ready(h);
+}
+
+int wf_progress_locked(struct wf_hca *h)
+{
+    int got = wf_receive_locked(h);
+    if (got || h->ready.head)
+        wf_send_locked(h);
     return got;
 }
 
@@ -162,7 +171,7 @@ bool wf_polled_locked(struct wf_hca *h, int got)
 {
     h->polls++;
     // Somebody polls in earnest: the thread may leave the work to them.
-    if (h->mode == WF_THREAD_DOZE && h->threaded && ++h->polls_awake > POLLS_IN_EARNEST) {
+    if (h->mode == WF_THREAD_DOZE && h->threaded && ++h->polls_awake > h->earnest) {
         h->mode = WF_THREAD_WATCH;
         atomic_store_explicit(&h->region->sleeping, 0, memory_order_relaxed);
         wf_thread_kick(h);

@@ -193,6 +193,22 @@ int wf_qp_query(struct wf_qp *qp, struct ibv_qp_attr *attr, struct wf_qp_init *i
     return 0;
 }
 
+void wf_qp_wqes(struct wf_qp *qp, struct wf_wqes *out)
+{
+    *out = (struct wf_wqes){0};
+    if (qp->rq.buf) {
+        out->recv_stride = 1u << qp->rq.shift;
+        out->recv_slots = qp->rq.mask + 1;
+    }
+    if (!qp->sq.buf)
+        return;
+    out->send_stride = 1u << qp->sq.shift;
+    out->send_slots = qp->sq.mask + 1;
+    uint64_t recv_bytes = (uint64_t)out->recv_stride * out->recv_slots;
+    out->send_offset =
+        (uint32_t)((recv_bytes + out->send_stride - 1) / out->send_stride * out->send_stride);
+}
+
 // A completion that will never be polled gives its receive back to the SRQ.
 static void completion_gone(void *arg, const struct wf_completion *c)
 {
@@ -211,6 +227,9 @@ void wf_qp_wipe(struct wf_qp *qp)
         wf_cqring_reap(qp->scq);
     if (qp->rcq)
         wf_cqring_reap(qp->rcq);
+    // An acknowledgement that is due tells the peer that its request is done: not to be lost.
+    if (qp->resp.ack_due && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR)
+        wf_resp_run(qp);
     wf_forget(qp);
     wf_qp_set_state(qp, IBV_QPS_RESET);
     wf_qp_reset(qp);

@@ -14,6 +14,9 @@
 
 #define WATCH_TICK_NS 2000000u
 #define MAX_FDS       8
+#define DOZE_ROUNDS   16
+#define EARNEST_MIN   32u
+#define EARNEST_MAX   (1u << 20)
 
 void wf_thread_kick(struct wf_hca *h)
 {
@@ -108,6 +111,22 @@ static int sleep_ms(struct wf_hca *h, uint64_t next)
     return ms > 60000 ? 60000 : (int)ms;
 }
 
+// Do callers still poll? If they stopped and left work waiting, they poll on and off (a program
+// that spins on its memory, say): next time more polls in a row are asked for.
+static void watch(struct wf_hca *h, uint32_t *seen)
+{
+    bool polled = h->polls != *seen;
+    *seen = h->polls;
+    if (polled) {
+        h->earnest = h->earnest / 2 > EARNEST_MIN ? h->earnest / 2 : EARNEST_MIN;
+        return;
+    }
+    wf_doze_locked(h);
+    bool waiting = h->ready.head;
+    if (wf_progress_locked(h) || waiting)
+        h->earnest = h->earnest * 8 < EARNEST_MAX ? h->earnest * 8 : EARNEST_MAX;
+}
+
 // One turn under the lock. Returns when to wake again.
 static uint64_t turn(struct wf_hca *h, uint32_t *seen)
 {
@@ -115,16 +134,17 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
     wf_fabric_events(h);
     if (wf_timers_due(h, h->env.now, &next))
         next = h->env.now;
-    if (h->mode == WF_THREAD_WATCH) {
-        if (h->polls == *seen)
-            wf_doze_locked(h);
-        *seen = h->polls;
-    }
+    if (h->mode == WF_THREAD_WATCH)
+        watch(h, seen);
     if (h->mode == WF_THREAD_DOZE) {
         // Set anew each time: the peer that rings takes it back. Before the last look at the rings.
         atomic_store_explicit(&h->region->sleeping, 1, memory_order_seq_cst);
-        while (wf_progress_locked(h) || h->ready.head)
-            ;
+        // Some rounds only: callers want the lock too.
+        for (int i = 0; i < DOZE_ROUNDS; i++)
+            if (!wf_progress_locked(h) && !h->ready.head)
+                break;
+        if (h->ready.head)
+            next = h->env.now;
         uint64_t qp = wf_heap_next(h);
         if (qp < next)
             next = qp;
@@ -174,10 +194,16 @@ int wf_thread_start(struct wf_hca *h)
         return -errno;
     h->threaded = true;
     h->mode = WF_THREAD_DOZE;
+    h->earnest = EARNEST_MIN;
     atomic_store_explicit(&h->region->sleeping, 1, memory_order_relaxed);
-    // Signals are the program's: none is taken by this thread.
+    // Signals are the program's: none is taken by this thread but those that its own instructions
+    // cause, which base/guard.h catches.
     sigset_t all, old;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int err = pthread_create(&h->thread, NULL, thread_main, h);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

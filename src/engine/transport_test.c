@@ -461,6 +461,7 @@ static void test_datagram_has_grh_and_source(void **state) // P29
     assert_int_equal(wc.byte_len, 50);
     assert_int_equal(wc.wc_flags, IBV_WC_GRH | IBV_WC_WITH_IMM);
     assert_int_equal(wc.src_qp, a->qpn);
+    assert_int_equal(wc.sl, 9); // an IPv6 and UDP header, as mlx5 says it
     assert_int_equal(wc.imm_data, 0x55);
     assert_memory_equal(sim.host[1].buf + 40, sim.host[0].buf, 10);
     assert_memory_equal(sim.host[1].buf + 8, &sim.host[0].hca->gids.gids[0].gid, 16);

@@ -70,6 +70,14 @@ static void build_grh(const struct wf_pkt *pkt, uint8_t *out)
     wf_grh_build(out, &grh);
 }
 
+// Which header the GRH area holds. RoCE adapters say it in the completion's SL, of which RoCE makes
+// no other use: bit 3 for UDP, below it 1 for IPv6 and 2 for IPv4. UCX finds the address by it.
+static uint8_t header_kind(const struct wf_pkt *pkt)
+{
+    enum { UDP = 8, IPV6 = 1, IPV4 = 2 };
+    return UDP | (wf_gid_is_ipv4(pkt->dgid) ? IPV4 : IPV6);
+}
+
 void wf_qp_datagram(struct wf_qp *qp, const struct wf_pkt *pkt)
 {
     struct wf_responder *r = &qp->resp;
@@ -116,6 +124,7 @@ void wf_qp_datagram(struct wf_qp *qp, const struct wf_pkt *pkt)
                               .byte_len = total,
                               .wc_flags = IBV_WC_GRH,
                               .src_qp = pkt->sqpn,
+                              .sl = header_kind(pkt),
                               .solicited = pkt->flags & WF_PKT_SOLICITED};
     if (wf_opcode_info(pkt->opcode)->flags & WF_H_IMM) {
         c.wc_flags |= IBV_WC_WITH_IMM;

@@ -380,9 +380,10 @@ void wf_qp_peer_died(struct wf_qp *qp)
 void wf_qp_run(struct wf_qp *qp)
 {
     qp->blocked = false;
-    wf_resp_run(qp);
+    // Own requests first: an answer of the program is not kept waiting by acknowledgements.
     if (qp->type == IBV_QPT_UD)
         wf_ud_run(qp);
     else
         wf_req_run(qp);
+    wf_resp_run(qp);
 }

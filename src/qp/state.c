@@ -32,6 +32,11 @@ struct transition {
 #define SQD_RESP                                                                                   \
     (SQD_UC | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
+// Programs treat both ends of XRC like RC (perftest does): what the other half of an RC QP needs is
+// taken and means nothing.
+#define AS_RC_RTR (IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_DEST_RD_ATOMIC)
+#define AS_RC_RTS (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
 // Index: RC, UC, UD, XRC initiator, XRC target.
 #define SAME_FOR_CONNECTED(conn, ud)                                                               \
     {                                                                                              \
@@ -50,12 +55,14 @@ static const struct transition table[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] =
                 [IBV_QPS_INIT] = {true, {0}, SAME_FOR_CONNECTED(INIT_CONN, INIT_UD)},
                 [IBV_QPS_RTR] = {true,
                                  {RTR_RESP, RTR_CONN, 0, RTR_CONN, RTR_RESP},
-                                 SAME_FOR_CONNECTED(RTR_OPT, IBV_QP_PKEY_INDEX | IBV_QP_QKEY)},
+                                 {RTR_OPT, RTR_OPT, IBV_QP_PKEY_INDEX | IBV_QP_QKEY,
+                                  RTR_OPT | AS_RC_RTR, RTR_OPT}},
             },
         [IBV_QPS_RTR] = {[IBV_QPS_RTS] = {true,
                                           {RTS_REQ, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, RTS_REQ,
                                            IBV_QP_SQ_PSN | IBV_QP_TIMEOUT},
-                                          LIVE_OPTIONAL}},
+                                          {LIVE_RC, LIVE_UC, LIVE_UD, LIVE_UC,
+                                           LIVE_RC | AS_RC_RTS}}},
         [IBV_QPS_RTS] =
             {
                 [IBV_QPS_RTS] = {true, {0}, LIVE_OPTIONAL},

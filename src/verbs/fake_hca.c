@@ -428,6 +428,16 @@ int wf_qp_post_send(struct wf_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
     return 0;
 }
 
+void wf_qp_wqes(struct wf_qp *qp, struct wf_wqes *out)
+{
+    *out = (struct wf_wqes){.send_offset = 64, .send_stride = 64, .send_slots = 8};
+}
+
+uint32_t wf_qp_send_room(struct wf_qp *qp)
+{
+    return FAKE_SENDS;
+}
+
 int wf_qp_post_recv(struct wf_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     *bad = wr;

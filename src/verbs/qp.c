@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Queue pairs: creation, state, destruction.
 #include "verbs/face.h"
+#include "weft/weft.h"
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -114,8 +115,12 @@ int wf_vqp_new(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr, struct
         return wf_refuse(ENOMEM, WF_R_NO_MEMORY, "queue pair");
     v->mem = mem;
     public_part(v, ctx, attr);
-    if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+    if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
         rc = wf_vbuild_new(v, attr->send_ops_flags);
+        // An atomic write's value is inline data.
+        if ((attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) && attr->cap.max_inline_data < 8)
+            attr->cap.max_inline_data = 8;
+    }
     if (rc == 0)
         rc = engine_part(v, attr);
     if (rc < 0) {
@@ -253,5 +258,17 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 // Payload may be copied by another process in pieces of its own choosing: no order is promised.
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
+    return 0;
+}
+
+WF_EXPORT int weft_qp_wqes(struct ibv_qp *qp, struct weft_qp_wqes *wqes)
+{
+    struct wf_wqes w;
+
+    if (!qp || !wqes)
+        return EINVAL;
+    wf_qp_wqes(wf_vqp(qp)->qp, &w);
+    *wqes = (struct weft_qp_wqes){w.send_offset, w.send_stride, w.send_slots, w.recv_stride,
+                                  w.recv_slots};
     return 0;
 }

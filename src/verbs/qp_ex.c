@@ -327,6 +327,10 @@ static int wr_complete(struct ibv_qp_ex *qp)
 
     if (!rc && b->n)
         rc = resolve(v);
+    // All or nothing (ibv_wr_post(3)): a chain must not end in the middle for want of room.
+    if (!rc && b->n > 1 && wf_qp_send_room(v->qp) < b->n)
+        rc = -wf_refuse(ENOMEM, WF_R_SQ_FULL, "QP 0x%06x: no room for %u requests",
+                        qp->qp_base.qp_num, b->n);
     if (!rc && b->n)
         rc = -wf_qp_post_send(v->qp, &b->wrs[0].wr, &bad);
     forget(b);

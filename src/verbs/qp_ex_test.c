@@ -139,6 +139,17 @@ static void test_builder_bad_request_posts_nothing(void **state)
     assert_int_equal(fake.n_sends, 1);
 }
 
+static void test_builder_chain_without_room_posts_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    ibv_wr_start(f->ex);
+    for (unsigned i = 0; i < FAKE_SENDS + 1; i++)
+        ibv_wr_send(f->ex);
+    assert_int_equal(ibv_wr_complete(f->ex), ENOMEM);
+    assert_int_equal(fake.n_sends, 0);
+}
+
 static void test_builder_flush_names_its_range(void **state)
 {
     struct fixture *f = *state;
@@ -183,6 +194,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_builder_chain_keeps_order_and_inline_lists, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_builder_bad_request_posts_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_builder_chain_without_room_posts_nothing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_builder_flush_names_its_range, setup, teardown),
         cmocka_unit_test_setup_teardown(test_create_operation_of_other_type_refused, setup,
                                         teardown),

@@ -29,6 +29,13 @@ static void odp_caps(struct ibv_device_attr_ex *a)
     a->xrc_odp_caps = rc;
 }
 
+// Atomics are the CPU's own instructions, so they are atomic towards the host's programs too.
+static void atomic_caps(struct ibv_device_attr_ex *a)
+{
+    a->pci_atomic_caps.fetch_add = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+    a->pci_atomic_caps.compare_swap = IBV_PCI_ATOMIC_OPERATION_8_BYTE_SIZE_SUP;
+}
+
 int wf_op_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
                           struct ibv_device_attr_ex *attr, size_t size)
 {
@@ -41,6 +48,7 @@ int wf_op_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
         return wf_verb(wf_refuse(EINVAL, WF_R_ARG, "ibv_query_device_ex: %zu bytes", size));
     wf_hca_query_device(wf_vhca(ctx), &a.orig_attr);
     odp_caps(&a);
+    atomic_caps(&a);
     a.completion_timestamp_mask = UINT64_MAX;
     a.hca_core_clock = 1000000; // kHz: wf_hca_clock() counts nanoseconds
     a.device_cap_flags_ex = a.orig_attr.device_cap_flags;

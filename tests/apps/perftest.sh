@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 180
-# cases: rc uc ud atomic sizes both events queues inline time
+# cases: rc uc ud xrc atomic sizes both events queues inline time
 # perftest between two processes on one host.
 . "$(dirname "$0")/../lib/lib.sh"
 . "$(dirname "$0")/../lib/programs.sh"

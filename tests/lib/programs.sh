@@ -82,6 +82,15 @@ perftests() {
         measure ib_send_lat -c UD -s 1000
         measure ib_send_bw -c UD -b
         ;;
+    xrc)
+        measure ib_send_bw -c XRC
+        measure ib_send_lat -c XRC
+        measure ib_write_bw -c XRC -q 2
+        measure ib_read_lat -c XRC
+        measure ib_atomic_bw -c XRC
+        pair ibv_xsrq_pingpong "ibv_xsrq_pingpong -g $sgid" "ibv_xsrq_pingpong -g $cgid $address"
+        pair ibv_xsrq_pingpong "ibv_xsrq_pingpong -g $sgid -e" "ibv_xsrq_pingpong -g $cgid -e $address"
+        ;;
     atomic)
         measure ib_atomic_bw
         measure ib_atomic_lat

@@ -34,7 +34,7 @@ pingpong ud -s 1000 -n 50
 pingpong srq -n 50
 measure ib_write_bw -s 100000 -n 10 -q 2
 sleep 0.3
-kill -INT $dump
+kill -TERM $dump
 wait $dump || true
 grep -q ' 0 packets dropped by kernel' "$tmp/tcpdump" || grep -q '^0 packets dropped' "$tmp/tcpdump" ||
     fail "the capture is not whole: $(cat "$tmp/tcpdump")"

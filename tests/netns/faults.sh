@@ -20,8 +20,8 @@ for n in 10.98.0. fd00:98::; do
     for seed in 1 2; do
         export WEFT_UDP_FAULTS=$faults,seed=$seed
         for op in "send -b" write read atomic; do
-            pair stream "$tools/stream -o $op -g $sgid -s 20000 -n 800 -t 10 -T 60" \
-                "$tools/stream 10.98.0.1 -o $op -g $cgid -s 20000 -n 800 -t 10 -T 60"
+            pair stream "$tools/stream -o $op -g $sgid -s 20000 -n 800 -T 60" \
+                "$tools/stream 10.98.0.1 -o $op -g $cgid -s 20000 -n 800 -T 60"
             echo "$WEFT_UDP_FAULTS: $op: $(tail -n 1 "$tmp/stream.client")"
         done
     done

@@ -12,7 +12,7 @@ server_host=A client_host=B
 
 address=10.98.0.1 sgid=$(gid_of A 10.98.0.1) cgid=$(gid_of B 10.98.0.2)
 pingpongs "${1:-rc}"
-address=fd00:98::1 sgid=$(gid_of A fd00:98::1) cgid=$(gid_of B fd00:98::2)
+sgid=$(gid_of A fd00:98::1) cgid=$(gid_of B fd00:98::2)
 pingpong "${1:-rc}" -c
 pingpong "${1:-rc}" -s 1000 -e -c
 address=10.98.0.1 sgid=0 cgid=0

@@ -308,23 +308,25 @@ static void many(struct node *n)
 {
     struct pair_opts o = {.type = IBV_QPT_RC};
     struct end e[2] = {0};
+    struct weft_qp_wqes wqes;
     uint8_t entry[32];
-    uint32_t before = 0;
+    uint32_t posted = 0;
 
     pair_make(n, e, &o);
+    must(weft_qp_wqes(e[0].qp, &wqes) == 0);
     for (int i = 0; i < 500; i++) {
         struct ibv_sge sge;
         struct ibv_send_wr wr = request(&e[0], &e[1], IBV_WR_RDMA_WRITE, &sge, 16);
 
         wr.send_flags = 0;
-        for (int k = 0; k < i % 4; k++)
+        for (int k = 0; k < i % 4; k++, posted++)
             must(post(&e[0], &wr) == 0);
         wr.send_flags = IBV_SEND_SIGNALED;
         must(post(&e[0], &wr) == 0);
         take(e[0].scq, entry);
         must(field(entry, "opcode") == 0x08);
-        must(i == 0 || field(entry, "wqe_adr") != before);
-        before = field(entry, "wqe_adr");
+        uint32_t slot = (field(entry, "wqe_adr") * 64 - wqes.send_offset) / wqes.send_stride;
+        must(slot == posted++ % wqes.send_slots);
     }
     pair_free(e);
 }

@@ -68,20 +68,18 @@ static void test_srq_grows_with_receives_posted_and_under_way(void **state)
 
 static void test_receive_length_is_summed_without_overflow(void **state)
 {
-    struct {
-        struct wf_rwqe w;
-        struct ibv_sge room[2];
-    } r;
+    _Alignas(struct wf_rwqe) uint8_t room[sizeof(struct wf_rwqe) + 2 * sizeof(struct ibv_sge)];
+    struct wf_rwqe *w = (struct wf_rwqe *)room;
     struct ibv_sge sge[2] = {{.length = 0xffffffff}, {.length = 0xffffffff}};
     struct ibv_recv_wr wr = {.wr_id = 5, .sg_list = sge, .num_sge = 2};
     (void)state;
-    wf_rwqe_fill(&r.w, &wr);
-    assert_int_equal(r.w.len, UINT32_MAX);
+    wf_rwqe_fill(w, &wr);
+    assert_int_equal(w->len, UINT32_MAX);
     sge[0].length = 3;
     sge[1].length = 4;
-    wf_rwqe_fill(&r.w, &wr);
-    assert_int_equal(r.w.len, 7);
-    assert_int_equal(r.w.wr_id, 5);
+    wf_rwqe_fill(w, &wr);
+    assert_int_equal(w->len, 7);
+    assert_int_equal(w->wr_id, 5);
 }
 
 int main(void)

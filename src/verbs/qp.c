@@ -60,10 +60,10 @@ static void public_part(struct wf_vqp *v, struct ibv_context *ctx,
     qp->context = ctx;
     qp->qp_context = attr->qp_context;
     qp->qp_type = attr->qp_type;
-    if (attr->qp_type != IBV_QPT_XRC_RECV) {
-        qp->pd = attr->pd;
+    // An XRC target does not need one, but librdmacm goes on with the PD that it gave.
+    qp->pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL;
+    if (attr->qp_type != IBV_QPT_XRC_RECV)
         qp->send_cq = attr->send_cq;
-    }
     if (receives) {
         qp->recv_cq = attr->recv_cq;
         qp->srq = attr->srq;

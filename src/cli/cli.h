@@ -3,9 +3,11 @@
 #ifndef WF_CLI_CLI_H
 #define WF_CLI_CLI_H
 
+#include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // Exit status of weft itself, as a shell has them: the program's own status is passed through.
 enum cli_exit {
@@ -31,6 +33,25 @@ int cli_explain_pid(const char *pid, bool json);
 // N local ranks of a program that uses PMI, ppn of them a node. The environment is the caller's.
 // Exit status of the job.
 int cli_run_ranks(int n, int ppn, char **program);
+
+// Options of `weft run` that become variables (run_options.c): 0 or an exit status.
+enum {
+    CLI_OPT_EXPLAIN_FILE = 256,
+    CLI_OPT_LEAKS,
+    CLI_OPT_FAULTS,
+    CLI_OPT_FAULTS_LOG,
+    CLI_OPT_CAPTURE,
+    CLI_OPT_RECORDER,
+    CLI_OPT_SNAPLEN,
+};
+const struct option *cli_run_long_options(void);
+int cli_run_option(int c, const char *arg);
+
+// Read and check a file of fault rules ("-": standard input) into text[WF_FAULT_TEXT + 1]; make an
+// empty capture file. 0 or an exit status.
+int cli_read_rules(const char *command, const char *name, char *text, size_t *len);
+int cli_create_capture(const char *command, const char *name);
+int cli_parse_size(const char *text, uint64_t max, uint64_t *out); // "16M"; 0 or -EINVAL
 
 // "weft COMMAND: ..." on standard error, and `status`.
 int cli_fail(int status, const char *command, const char *fmt, ...)

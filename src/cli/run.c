@@ -17,13 +17,28 @@ static void print_help(FILE *out)
         "usage: weft run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n"
         "Runs PROGRAM with Weft in place of the system's libibverbs: it and its children see the\n"
         "device weft0. Exit status and signals are the program's own.\n\n"
-        "  --explain   one line on standard error for each refusal and failure, with the reason\n"
-        "              and what to do about it (also: WEFT_EXPLAIN=1)\n"
-        "  --explain-file FILE\n"
-        "              the same as JSON lines, added to FILE (WEFT_EXPLAIN_FILE)\n"
-        "  -n RANKS    start that many local ranks of a job (uGNI programs, PMI); the exit status\n"
-        "              is that of the first rank that failed\n"
-        "  --ppn RANKS ranks of a node as PMI sees them (default: all on one)\n\n"
+        "  --explain               one line on standard error for each root cause of a failure, with
+        "
+        "                          what to do about it (WEFT_EXPLAIN=1)
+        "
+        "  --explain-file FILE     the same as JSON lines, added to FILE
+        "
+        "  --leaks                 what was never destroyed or polled, at exit
+        "
+        "  --faults FILE           do what these rules say to its packets: weft-faults(5)
+        "
+        "  --faults-log FILE       what was done, there instead of on standard error
+        "
+        "  --capture FILE          all packets, within the host too, as pcapng
+        "
+        "  --flight-recorder[=16M] keep the last packets, write them only when something fails
+        "
+        "  --snaplen BYTES         capture no more of each packet
+        "
+        "  -n RANKS                start that many local ranks of a job (uGNI programs, PMI); the "
+        "exit\n"
+        "                          status is that of the first rank that failed\n"
+        "  --ppn RANKS             ranks of a node as PMI sees them (default: all on one)\n\n"
         "Weft's own exit status: 127 the program is not there, 126 it cannot be run with Weft.\n",
         out);
 }
@@ -93,49 +108,26 @@ static int rank_count(const char *text)
     return *text && !*end && n >= 1 && n <= 4096 ? (int)n : -1;
 }
 
-// A file that the program's processes add to: made now, so that an error is seen now, and named by
-// a full path, as they may change directory.
-static int use_file(const char *var, const char *name)
-{
-    char path[PATH_MAX];
-    int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0 || !realpath(name, path))
-        return cli_fail(CLI_FAILED, "run", "%s: %s", name, strerror(errno));
-    close(fd);
-    return setenv(var, path, 1);
-}
-
 int cli_run(int argc, char **argv)
 {
-    int ranks = 0, ppn = 0;
-    static const struct option options[] = {{"explain", no_argument, NULL, 'e'},
-                                            {"explain-file", required_argument, NULL, 'E'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"ranks", required_argument, NULL, 'n'},
-                                            {"ppn", required_argument, NULL, 'p'},
-                                            {0}};
+    int ranks = 0, ppn = 0, status;
     int c;
-    while ((c = getopt_long(argc, argv, "+ehn:", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "+ehn:", cli_run_long_options(), NULL)) != -1) {
         switch (c) {
-        case 'e':
-            setenv("WEFT_EXPLAIN", "1", 1);
-            break;
         case 'n':
         case 'p':
             if (rank_count(optarg) < 0)
                 return cli_fail(CLI_USAGE, "run", "%s: not a number from 1 to 4096", optarg);
             *(c == 'n' ? &ranks : &ppn) = rank_count(optarg);
             break;
-        case 'E':
-            if (use_file("WEFT_EXPLAIN_FILE", optarg))
-                return CLI_FAILED;
-            break;
         case 'h':
             print_help(stdout);
             return CLI_OK;
-        default:
-            print_help(stderr);
+        case '?':
             return CLI_USAGE;
+        default:
+            if ((status = cli_run_option(c, optarg)))
+                return status;
         }
     }
     if (optind >= argc) {
@@ -146,7 +138,7 @@ int cli_run(int argc, char **argv)
     char libdir[PATH_MAX], path[PATH_MAX], detail[PATH_MAX];
     char **program = argv + optind;
     enum cli_program_fault fault = cli_program_check(program[0], path, detail);
-    int status = refuse_program(fault, program[0], path, detail);
+    status = refuse_program(fault, program[0], path, detail);
     if (status)
         return status;
     if (cli_libdir(libdir) != 0)

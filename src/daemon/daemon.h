@@ -5,6 +5,7 @@
 #ifndef WF_DAEMON_DAEMON_H
 #define WF_DAEMON_DAEMON_H
 
+#include "link/control.h"
 #include "link/fabric_proto.h"
 #include "link/region.h"
 #include "link/shm_ring.h"
@@ -29,7 +30,8 @@ struct client {
     uint32_t slot; // 0: not joined yet
     uint64_t generation;
     bool gone;
-    bool waiting; // its JOIN waits until the sockets of an earlier weftd were handed over
+    bool observer; // a tool that only looks
+    bool waiting;  // its JOIN waits until the sockets of an earlier weftd were handed over
     struct wf_fmsg join;
     int region_fd, doorbell;
     struct wf_region *region;
@@ -66,6 +68,7 @@ struct gids {
     int memfd;
     struct wf_gid_table *table;
     struct wf_roster_entry *roster;
+    struct wf_control *control;
     struct source netlink;
     void *manager, *links, *addrs; // libnl caches
     int rank0;                     // how good GID 0 is
@@ -145,6 +148,11 @@ void gids_adopt(struct weftd *d, int memfd);
 int gids_find(const struct weftd *d, const uint8_t gid[16]);
 void gids_pick(struct weftd *d, struct wf_gid_slot next[WF_GIDS]);
 uint64_t identity_guid(void);
+
+// control.c
+void control_adopt(struct weftd *d, const struct wf_control *old);
+int control_faults(struct weftd *d, int fd, uint64_t len);
+int control_capture(struct weftd *d, const struct wf_fmsg *m);
 
 // mads.c: route a MAD that arrived for, or was sent to, an address of this host.
 void mads_send(struct weftd *d, const struct wf_fmsg *m);

@@ -17,7 +17,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-#define FILE_SIZE (WF_ROSTER_OFFSET + WF_SLOTS * sizeof(struct wf_roster_entry))
+#define FILE_SIZE WF_CONTROL_FILE_SIZE
 
 // Clients get a descriptor through which nobody can write: our own mapping, made before the seal,
 // stays writable.
@@ -31,6 +31,7 @@ static int make_file(struct gids *g)
         return -errno;
     g->table = (struct wf_gid_table *)p;
     g->roster = (struct wf_roster_entry *)(p + WF_ROSTER_OFFSET);
+    g->control = (struct wf_control *)(p + WF_CONTROL_OFFSET);
     int seals = F_SEAL_SHRINK | F_SEAL_GROW;
     if (fcntl(g->memfd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
         fcntl(g->memfd, F_ADD_SEALS, seals | F_SEAL_SEAL);
@@ -169,6 +170,7 @@ void gids_adopt(struct weftd *d, int memfd)
     done = true;
     const struct wf_gid_table *old = (const struct wf_gid_table *)p;
     write_table(d->gids.table, old->gids, old->port_active, old->active_mtu);
+    control_adopt(d, (const struct wf_control *)(p + WF_CONTROL_OFFSET));
     slots_expect(d, (const struct wf_roster_entry *)(p + WF_ROSTER_OFFSET));
     munmap(p, FILE_SIZE);
     gids_follow(d);

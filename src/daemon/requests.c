@@ -134,10 +134,35 @@ static void handle_peer(struct weftd *d, struct client *c, const struct wf_fmsg 
     client_send(d, c, &m, (int[]){p->region_fd, p->doorbell}, 2);
 }
 
+// Tools look at processes and say what faults and captures there are to be; nothing else.
+static void handle_observer(struct weftd *d, struct client *c, const struct wf_fmsg *m, int *fds)
+{
+    struct wf_fmsg out = {0};
+    switch (m->type) {
+    case WF_F_PEER:
+        return handle_peer(d, c, m);
+    case WF_F_FAULTS:
+        return reply(d, c, m, &out, control_faults(d, fds[0], m->a));
+    case WF_F_CAPTURE:
+        return reply(d, c, m, &out, control_capture(d, m));
+    default:
+        return client_close(d, c);
+    }
+}
+
 void request_handle(struct weftd *d, struct client *c, const struct wf_fmsg *m, int *fds, int nfds)
 {
     struct wf_fmsg out = {0};
-    if (m->flags & WF_FM_REPLY || (!c->slot && m->type != WF_F_JOIN && m->type != WF_F_LEAVE))
+    if (m->flags & WF_FM_REPLY)
+        return client_close(d, c);
+    if (c->observer)
+        return handle_observer(d, c, m, fds);
+    if (!c->slot && m->type == WF_F_OBSERVE) {
+        c->observer = true;
+        out = (struct wf_fmsg){.type = WF_F_OBSERVE, .flags = WF_FM_REPLY, .seq = m->seq};
+        return client_send(d, c, &out, &d->gids.memfd, 1);
+    }
+    if (!c->slot && m->type != WF_F_JOIN && m->type != WF_F_LEAVE)
         return client_close(d, c);
     switch (m->type) {
     case WF_F_JOIN:

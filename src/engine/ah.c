@@ -7,12 +7,15 @@
 int wf_ah_create(struct wf_pd *pd, const struct ibv_ah_attr *attr, struct wf_ah **out)
 {
     struct wf_hca *h = pd->ctx->hca;
+    int err = wf_verb_fault(h, "create_ah");
+    if (err)
+        return err;
     struct wf_ah *ah = calloc(1, sizeof(*ah));
     if (!ah)
         return wf_refuse(ENOMEM, WF_R_NO_MEMORY, "address handle");
     struct wf_path_ref *path;
     wf_enter(h);
-    int err = wf_path_make(h, attr, 0, false, &path);
+    err = wf_path_make(h, attr, 0, false, &path);
     if (!err)
         pd->users++;
     wf_exit(h);

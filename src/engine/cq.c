@@ -21,6 +21,8 @@ int wf_cq_create(struct wf_ctx *ctx, const struct wf_cq_init *init, struct wf_cq
 {
     struct wf_hca *h = ctx->hca;
     int err = check_size(init->cqe);
+    if (!err)
+        err = wf_verb_fault(h, "create_cq");
     if (err)
         return err;
     struct wf_cq *cq = calloc(1, sizeof(*cq));
@@ -206,6 +208,9 @@ int wf_cq_poll(struct wf_cq *cq, int n, struct ibv_wc *wc)
 {
     struct wf_hca *h = cq->ctx->hca;
     bool yield = false;
+    int err = wf_verb_fault(h, "poll_cq");
+    if (err)
+        return err;
     wf_enter_poll(h);
     int got = take_many(h, cq, n, wc);
     if (!got) {
@@ -222,6 +227,9 @@ int wf_cq_poll_ex(struct wf_cq *cq, struct wf_wc *wc)
 {
     struct wf_hca *h = cq->ctx->hca;
     bool yield = false;
+    int err = wf_verb_fault(h, "poll_cq");
+    if (err)
+        return err;
     wf_enter_poll(h);
     int got = take(h, cq, wc);
     if (!got) {

@@ -55,6 +55,9 @@ int wf_ctx_close(struct wf_ctx *ctx)
 
 int wf_pd_create(struct wf_ctx *ctx, struct wf_pd **out)
 {
+    int err = wf_verb_fault(ctx->hca, "alloc_pd");
+    if (err)
+        return err;
     struct wf_pd *pd = calloc(1, sizeof(*pd));
     if (!pd)
         return wf_refuse(ENOMEM, WF_R_NO_MEMORY, "protection domain");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A packet has come: which QP is it for, and may that QP have it (IBA 9.6.1).
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include "wire/opcode.h"
 
@@ -38,9 +39,8 @@ static void drop(enum wf_reason why, const struct wf_pkt *pkt)
                pkt->psn);
 }
 
-void wf_deliver(void *arg, const struct wf_pkt *pkt)
+void wf_deliver_now(struct wf_hca *h, const struct wf_pkt *pkt)
 {
-    struct wf_hca *h = arg;
     const struct wf_opcode_info *info = wf_opcode_info(pkt->opcode);
     if (!h->fresh)
         wf_now(h);
@@ -83,4 +83,25 @@ void wf_deliver(void *arg, const struct wf_pkt *pkt)
         wf_qp_response(qp, pkt);
     else
         wf_qp_request(qp, pkt);
+}
+
+void wf_damaged(void *arg, uint32_t dqpn)
+{
+    struct wf_hca *h = arg;
+    struct wf_qp *qp = wf_qp_find(h, dqpn);
+    if (qp)
+        atomic_fetch_add_explicit(&qp->dir->damaged, 1, memory_order_relaxed);
+}
+
+void wf_deliver(void *arg, const struct wf_pkt *pkt)
+{
+    struct wf_hca *h = arg;
+    if (__builtin_expect(pkt->flags & WF_PKT_DAMAGED, 0)) {
+        wf_damaged(h, pkt->dqpn);
+        drop(WF_R_BAD_ICRC, pkt);
+        return;
+    }
+    if (__builtin_expect(h->tap != NULL, 0) && wf_tap_receive(h, pkt))
+        return;
+    wf_deliver_now(h, pkt);
 }

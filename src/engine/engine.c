@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Puts an engine together and takes it apart.
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include "base/clock.h"
 #include "base/guard.h"
@@ -46,6 +47,7 @@ static void connect_link(struct wf_hca *h, struct wf_link *l)
     if (!l)
         return;
     l->deliver = wf_deliver;
+    l->damaged = wf_damaged;
     l->arg = h;
 }
 
@@ -131,6 +133,7 @@ static void destroy_link(struct wf_link *l)
 
 void wf_hca_destroy(struct wf_hca *h)
 {
+    wf_tap_destroy(h);
     destroy_link(h->loop);
     destroy_link(h->shm);
     destroy_link(h->udp);

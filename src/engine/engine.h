@@ -91,6 +91,8 @@ struct wf_qp_list {
 
 enum wf_thread_mode { WF_THREAD_WATCH, WF_THREAD_DOZE };
 
+struct wf_tap;
+
 struct wf_hca {
     pthread_mutex_t lock;
     struct wf_qp_env env;
@@ -140,6 +142,8 @@ struct wf_hca {
     bool force_udp;           // WEFT_PATH=udp: even within the host
     uint16_t pkeys[WF_PKEYS]; // 0: no entry
     uint32_t moderated_cqs;
+    struct wf_tap *tap;                       // faults and captures, NULL: none (tap.h)
+    uint32_t control_faults, control_capture; // of weftd's control page: what is done already
     uint64_t qkey_violations, pkey_violations;
 };
 
@@ -175,6 +179,8 @@ void wf_deliver(void *arg, const struct wf_pkt *pkt); // dispatch.c: links call 
 int wf_progress_locked(struct wf_hca *h);
 int wf_receive_locked(struct wf_hca *h);
 void wf_send_locked(struct wf_hca *h);
+void wf_damaged(void *arg, uint32_t dqpn);            // likewise
+int wf_tap_verb(struct wf_hca *h, const char *verb);  // tap.c
 void wf_run_ready(struct wf_hca *h);
 void wf_ready(struct wf_qp *qp);
 void wf_forget(struct wf_qp *qp); // off all lists, it goes away
@@ -230,6 +236,14 @@ enum wf_reason wf_diagnose(struct wf_qp *qp, enum wf_reason why, char *text, siz
 #define WF_VIEW_LAYOUT                                                                             \
     ((uint32_t)(sizeof(struct wf_hca) ^ sizeof(struct wf_qp) << 10 ^ sizeof(struct wf_cq) << 20 ^  \
                 sizeof(struct wf_srq) << 5 ^ 1u << 31))
+
+// A verb begins: 0, or the error that a fault rule wants of it. Without the lock.
+static inline int wf_verb_fault(struct wf_hca *h, const char *verb)
+{
+    return __builtin_expect(__atomic_load_n(&h->tap, __ATOMIC_RELAXED) != NULL, 0)
+               ? wf_tap_verb(h, verb)
+               : 0;
+}
 
 static inline struct wf_hca *wf_hca_of(const struct wf_qp *qp)
 {

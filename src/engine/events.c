@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What weftd tells: peers that died, addresses and links that changed, management datagrams.
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include <string.h>
 
@@ -30,6 +31,12 @@ static void peer_died(struct wf_hca *h, uint32_t slot, uint64_t generation)
     }
 }
 
+void wf_mad_deliver_now(struct wf_hca *h, const struct wf_mad *mad)
+{
+    if (h->mad_handler)
+        h->mad_handler(h->mad_arg, mad);
+}
+
 static void handle(struct wf_hca *h, const struct wf_fabric_event *ev)
 {
     switch (ev->type) {
@@ -49,8 +56,12 @@ static void handle(struct wf_hca *h, const struct wf_fabric_event *ev)
         wf_port_event(h, IBV_EVENT_PORT_ERR);
         return;
     case WF_FABRIC_MAD:
-        if (h->mad_handler)
-            h->mad_handler(h->mad_arg, &ev->mad);
+        if (h->tap && wf_tap_mad(h, true, &ev->mad.sgid, &ev->mad.dgid, 0, ev->mad.data))
+            return;
+        wf_mad_deliver_now(h, &ev->mad);
+        return;
+    case WF_FABRIC_CONTROL:
+        wf_tap_control(h);
         return;
     case WF_FABRIC_LOST:
         // Connections go on without weftd; a failed rejoin is tried again at the next event.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The engine of this process: made on first use, one for all faces, made anew in a child.
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -72,6 +73,7 @@ static int make(struct wf_hca **out)
         wf_fabric_leave(f);
         return err;
     }
+    wf_tap_start(*out);
     err = wf_thread_start(*out);
     if (err)
         wf_hca_destroy(*out);

@@ -2,6 +2,7 @@
 // Management datagrams and timers for connection management.
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include <errno.h>
 
@@ -18,6 +19,11 @@ int wf_hca_send_mad(struct wf_hca *h, const union ibv_gid *dgid, uint32_t sgid_i
                     const uint8_t mad[256])
 {
     wf_enter(h);
+    if (h->tap && sgid_index < WF_GIDS &&
+        wf_tap_mad(h, false, &h->gids.gids[sgid_index].gid, dgid, sgid_index, mad)) {
+        wf_exit(h);
+        return 0;
+    }
     int err = h->fabric ? wf_fabric_send_mad(h->fabric, dgid, sgid_index, mad) : -ENETUNREACH;
     wf_exit(h);
     return err;

@@ -51,6 +51,8 @@ int wf_mr_reg(struct wf_pd *pd, void *addr, uint64_t len, uint64_t iova, unsigne
     int err = check_access(access);
     if (!err)
         err = check_range((uintptr_t)addr, len, iova);
+    if (!err)
+        err = wf_verb_fault(h, "reg_mr");
     if (err)
         return err;
     struct wf_mr *mr = calloc(1, sizeof(*mr));

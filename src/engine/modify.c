@@ -223,8 +223,11 @@ static int modify(struct wf_qp *qp, const struct ibv_qp_attr *a, int mask)
 int wf_qp_modify(struct wf_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     struct wf_hca *h = qp->hca;
+    int err = wf_verb_fault(h, "modify_qp");
+    if (err)
+        return err;
     wf_enter(h);
-    int err = modify(qp, attr, mask);
+    err = modify(qp, attr, mask);
     wf_exit(h);
     return err;
 }

@@ -2,6 +2,7 @@
 // From an address vector to where packets go. Only here and in link/ is it known that the device is
 // RoCE: addresses of this host go over shared memory or the loop, all others over UDP.
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include "wire/grh.h"
 
@@ -129,7 +130,7 @@ uint32_t wf_qp_segment(struct wf_qp *qp)
 {
     struct wf_hca *h = wf_hca_of(qp);
     const struct wf_path *path = qp->path;
-    if (!path->link || path->link == h->udp)
+    if (!path->link || path->link == h->udp || (h->tap && wf_tap_no_onesided(h)))
         return qp->mtu;
     if (path->link == h->loop)
         return WHOLE_MESSAGE;

@@ -176,9 +176,9 @@ static int post_one(struct wf_qp *qp, const struct ibv_send_wr *wr)
 int wf_qp_post_send(struct wf_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct wf_hca *h = qp->hca;
-    int err = 0;
+    int err = wf_verb_fault(h, "post_send");
     wf_enter(h);
-    for (; wr; wr = wr->next) {
+    for (; wr && !err; wr = wr->next) {
         err = post_one(qp, wr);
         if (err)
             break;
@@ -223,9 +223,9 @@ static int post_recv_one(struct wf_qp *qp, const struct ibv_recv_wr *wr)
 int wf_qp_post_recv(struct wf_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct wf_hca *h = qp->hca;
-    int err = 0;
+    int err = wf_verb_fault(h, "post_recv");
     wf_enter(h);
-    for (; wr; wr = wr->next) {
+    for (; wr && !err; wr = wr->next) {
         err = post_recv_one(qp, wr);
         if (err)
             break;

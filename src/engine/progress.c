@@ -3,6 +3,7 @@
 // engine's thread when nobody does.
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include <sched.h>
 
@@ -145,6 +146,8 @@ int wf_receive_locked(struct wf_hca *h)
     if (h->shm)
         got += h->shm->ops->poll(h->shm, RX_BUDGET);
     got += poll_udp(h);
+    if (__builtin_expect(h->tap != NULL, 0))
+        wf_tap_poll(h);
     if (h->blocked.head)
         retry_blocked(h);
     if (wf_heap_next(h) <= h->env.now)

@@ -137,6 +137,8 @@ int wf_qp_create(struct wf_ctx *ctx, struct wf_pd *pd, struct wf_qp_init *init, 
     int err = check_type(init, pd);
     if (!err)
         err = check_caps(init);
+    if (!err)
+        err = wf_verb_fault(h, "create_qp");
     if (err)
         return err;
     struct wf_qp *qp = calloc(1, sizeof(*qp));

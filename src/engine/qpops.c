@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What the protocol core asks of the engine.
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include "link/onesided.h"
 #include "link/remote.h"
 
 #include <errno.h>
 #include <string.h>
+
+// The choke point of sending: faults and captures sit here when they are wanted.
+static inline int transmit(struct wf_hca *h, struct wf_qp *qp, struct wf_link *link,
+                           const struct wf_path *path, struct wf_pkt *pkt)
+{
+    if (__builtin_expect(h->tap != NULL, 0))
+        return wf_tap_send(qp, link, path, pkt);
+    return link->ops->send(link, path, pkt);
+}
 
 static int op_send(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *pkt)
 {
@@ -20,7 +30,7 @@ static int op_send(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *
     if (ref->fixed) {
         if (!path->link)
             return -EHOSTUNREACH;
-        return path->link->ops->send(path->link, path, pkt);
+        return transmit(h, qp, path->link, path, pkt);
     }
     if (pkt->dqpn == WF_QPN_MULTICAST)
         return wf_mcast_send(qp, path, pkt);
@@ -28,7 +38,7 @@ static int op_send(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *
     to.link = wf_route(h, path, pkt->dqpn, &to.peer);
     if (!to.link)
         return -EHOSTUNREACH;
-    return to.link->ops->send(to.link, &to, pkt);
+    return transmit(h, qp, to.link, &to, pkt);
 }
 
 static int op_fetch(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off,
@@ -45,8 +55,9 @@ static int op_fetch(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off,
 static int op_onesided(struct wf_qp *qp, const struct wf_swqe *w, const struct iovec *iov, int niov,
                        uint32_t off, uint32_t len)
 {
+    struct wf_hca *h = wf_hca_of(qp);
     const struct wf_peer *peer = qp->path->peer;
-    if (!peer || !peer->alive)
+    if (!peer || !peer->alive || (h->tap && wf_tap_no_onesided(h)))
         return -EAGAIN;
     struct wf_onesided op = {.peer = peer,
                              .dqpn = qp->attr.dest_qp_num,
@@ -59,7 +70,10 @@ static int op_onesided(struct wf_qp *qp, const struct wf_swqe *w, const struct i
                              .niov = niov,
                              .len = len,
                              .final = off + len == w->len};
-    return w->opcode == IBV_WR_RDMA_READ ? wf_onesided_read(&op) : wf_onesided_write(&op);
+    int ret = w->opcode == IBV_WR_RDMA_READ ? wf_onesided_read(&op) : wf_onesided_write(&op);
+    if (__builtin_expect(h->tap != NULL, 0) && !ret)
+        wf_tap_onesided(qp, w, iov, niov, off, len);
+    return ret;
 }
 
 static bool op_unseen(struct wf_qp *qp)

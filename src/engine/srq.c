@@ -39,6 +39,8 @@ int wf_srq_create(struct wf_pd *pd, struct wf_srq_init *init, struct wf_srq **ou
 {
     struct wf_hca *h = pd->ctx->hca;
     int err = check_init(init);
+    if (!err)
+        err = wf_verb_fault(h, "create_srq");
     if (err)
         return err;
     struct wf_srq *srq = calloc(1, sizeof(*srq));

@@ -4,6 +4,7 @@
 // bring work, and does that work itself. It also runs deferred calls.
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/tap.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -151,6 +152,8 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
         uint64_t cq = h->moderated_cqs ? wf_cq_expire_moderated(h) : WF_NEVER;
         if (cq < next)
             next = cq;
+        if (h->tap && wf_tap_next(h) < next)
+            next = wf_tap_next(h);
         if (h->blocked.head) // a full link: look again soon
             next = h->env.now + 1000000;
     }

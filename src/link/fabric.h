@@ -59,6 +59,7 @@ enum wf_fabric_event_type {
     WF_FABRIC_PORT_ERR,    // link went down
     WF_FABRIC_MAD,         // a CM datagram for this process
     WF_FABRIC_LOST,        // weftd is gone: connections go on; call wf_fabric_rejoin()
+    WF_FABRIC_CONTROL,     // fault rules or captures are wanted (link/control.h)
     WF_FABRIC_MCAST,       // membership of a multicast group on this host changed
 };
 

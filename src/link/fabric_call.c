@@ -58,6 +58,9 @@ static bool event_of(struct wf_fabric *f, const struct wf_fmsg *m, struct wf_fab
     case WF_F_PORT:
         ev->type = m->index ? WF_FABRIC_PORT_ACTIVE : WF_FABRIC_PORT_ERR;
         return true;
+    case WF_F_CONTROL:
+        ev->type = WF_FABRIC_CONTROL;
+        return true;
     case WF_F_MCAST_CHANGE:
         wf_fabric_forget_groups(f, m->dgid);
         ev->type = WF_FABRIC_MCAST;

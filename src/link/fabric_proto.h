@@ -30,6 +30,10 @@ enum wf_fmsg_type {
     WF_F_GID_CHANGE,   // event: index
     WF_F_PORT,         // event: index 1 up, 0 down
     WF_F_MCAST_CHANGE, // event: dgid
+    WF_F_OBSERVE,      // a tool looks, and joins nothing; reply: fd: GID table. Then PEER and
+    WF_F_FAULTS,       // a length, fd: text of fault rules (length 0: none)
+    WF_F_CAPTURE,      // a ring, index snap length, mad: path, "" to stop
+    WF_F_CONTROL,      // event: rules or capture changed (link/control.h)
     WF_F_TYPES
 };
 

@@ -31,8 +31,8 @@ struct wf_link_ops {
     // -ENETUNREACH and the like: the path is dead for now (the packet counts as lost).
     int (*send)(struct wf_link *l, const struct wf_path *path, const struct wf_pkt *pkt);
 
-    // Push out what send() has batched. Call it before the lock is released: until then the link may
-    // read payload, and a link that must hold packets back (EAGAIN) copies it now.
+    // Push out what send() has batched. Call it before the lock is released: until then the link
+    // may read payload, and a link that must hold packets back (EAGAIN) copies it now.
     void (*flush)(struct wf_link *l);
 
     // Deliver up to `budget` received packets through l->deliver(l->arg, pkt). pkt and its payload
@@ -48,6 +48,7 @@ struct wf_link_ops {
 struct wf_link {
     const struct wf_link_ops *ops;
     void (*deliver)(void *arg, const struct wf_pkt *pkt);
+    void (*damaged)(void *arg, uint32_t dqpn); // a packet came with a bad ICRC; may be NULL
     void *arg;
     uint32_t max_payload; // largest payload of one packet; 0: the path MTU
 };

@@ -18,6 +18,8 @@ static int udp_send(struct wf_link *l, const struct wf_path *path, const struct 
     struct wf_udp_link *u = of(l);
     if (u->faults)
         return wf_udp_faults_send(u, path, pkt);
+    if (__builtin_expect(pkt->flags & WF_PKT_DAMAGED, 0))
+        return wf_udp_tx_queue(u, path, pkt, true, 1 + 8 * 3);
     return wf_udp_tx_queue(u, path, pkt, false, 0);
 }
 

@@ -203,6 +203,8 @@ static int take_packet(struct wf_udp_link *u, struct wf_udp_rx *rx, const void *
     }
     if (!icrc_fits(u, rx, bth, len)) {
         refuse(rx, &u->counters.rx_bad_icrc, WF_R_BAD_ICRC, len);
+        if (u->base.damaged)
+            u->base.damaged(u->base.arg, pkt.dqpn);
         return 0;
     }
     pkt.sgid = &rx->sgid;

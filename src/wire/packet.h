@@ -25,6 +25,7 @@ enum wf_pkt_flags {
     WF_PKT_MIG_REQ = 1 << 2,   // BTH.M
     WF_PKT_FECN = 1 << 3,
     WF_PKT_BECN = 1 << 4,
+    WF_PKT_DAMAGED = 1 << 6, // a fault rule damaged it on its way: the receiver drops it
     WF_PKT_CE = 1 << 5, // arrived (or is to be sent) with IP ECN = CE
 };
 

@@ -17,27 +17,17 @@ static void print_help(FILE *out)
         "usage: weft run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n\n"
         "Runs PROGRAM with Weft in place of the system's libibverbs: it and its children see the\n"
         "device weft0. Exit status and signals are the program's own.\n\n"
-        "  --explain               one line on standard error for each root cause of a failure, with
-        "
-        "                          what to do about it (WEFT_EXPLAIN=1)
-        "
-        "  --explain-file FILE     the same as JSON lines, added to FILE
-        "
-        "  --leaks                 what was never destroyed or polled, at exit
-        "
-        "  --faults FILE           do what these rules say to its packets: weft-faults(5)
-        "
-        "  --faults-log FILE       what was done, there instead of on standard error
-        "
-        "  --capture FILE          all packets, within the host too, as pcapng
-        "
-        "  --flight-recorder[=16M] keep the last packets, write them only when something fails
-        "
-        "  --snaplen BYTES         capture no more of each packet
-        "
-        "  -n RANKS                start that many local ranks of a job (uGNI programs, PMI); the "
-        "exit\n"
-        "                          status is that of the first rank that failed\n"
+        "  --explain               one line on standard error for each root cause of a failure,\n"
+        "                          with what to do about it (WEFT_EXPLAIN=1)\n"
+        "  --explain-file FILE     the same as JSON lines, added to FILE\n"
+        "  --leaks                 what was never destroyed or polled, at exit\n"
+        "  --faults FILE           do what these rules say to its packets: weft-faults(5)\n"
+        "  --faults-log FILE       what was done, there instead of on standard error\n"
+        "  --capture FILE          all packets, within the host too, as pcapng\n"
+        "  --flight-recorder[=4M]  keep the last packets, write them only when something fails\n"
+        "  --snaplen BYTES         capture no more of each packet\n"
+        "  -n RANKS                start that many local ranks of a job (uGNI programs, PMI); the\n"
+        "                          exit status is that of the first rank that failed\n"
         "  --ppn RANKS             ranks of a node as PMI sees them (default: all on one)\n\n"
         "Weft's own exit status: 127 the program is not there, 126 it cannot be run with Weft.\n",
         out);

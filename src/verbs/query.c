@@ -9,9 +9,18 @@ _Static_assert(sizeof(struct ibv_port_attr) == 52, "struct ibv_port_attr");
 
 #define OLD_PORT_ATTR 48 // struct ibv_port_attr before port_cap_flags2
 
-int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+// UCX 1.13 has atomics only where IBV_ATOMIC_HCA is claimed, the weaker promise; pci_atomic_caps
+// tells the rest.
+static void device_attr(struct ibv_context *ctx, struct ibv_device_attr *attr)
 {
     wf_hca_query_device(wf_vhca(ctx), attr);
+    if (attr->atomic_cap == IBV_ATOMIC_GLOB)
+        attr->atomic_cap = IBV_ATOMIC_HCA;
+}
+
+int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+    device_attr(ctx, attr);
     return 0;
 }
 
@@ -46,7 +55,7 @@ int wf_op_query_device_ex(struct ibv_context *ctx, const struct ibv_query_device
             wf_refuse(EINVAL, WF_R_ARG, "ibv_query_device_ex: comp_mask 0x%x", in->comp_mask));
     if (size < sizeof(a.orig_attr))
         return wf_verb(wf_refuse(EINVAL, WF_R_ARG, "ibv_query_device_ex: %zu bytes", size));
-    wf_hca_query_device(wf_vhca(ctx), &a.orig_attr);
+    device_attr(ctx, &a.orig_attr);
     odp_caps(&a);
     atomic_caps(&a);
     a.completion_timestamp_mask = UINT64_MAX;

@@ -294,7 +294,8 @@ typedef NTSTATUS (*PREG_MDL)(IN IB_PD *const pPd, IN MDL *const pMdlList, IN con
 
 // Register the memory of a scatter/gather list; requests name its first byte as address 0. With
 // more than one element the first must end and the last start on a page boundary and those between
-// be whole pages. The list may go once the verb is done.
+// be whole pages. The list must live until
+// the verb is done.
 typedef NTSTATUS (*PREG_SCATTER_GATHER)(IN IB_PD *const pPd, IN SCATTER_GATHER_LIST *pScatterGather,
                                         IN const ULONG AccessMask, IN IRP *const pIrp);
 

@@ -19,6 +19,7 @@
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct wf_hca;
 struct wf_ctx;
@@ -112,6 +113,10 @@ int wf_mr_reg(struct wf_pd *pd, void *addr, uint64_t len, uint64_t iova, unsigne
               struct wf_mr **out);
 // A region of any address and length whose contents are zeros and which drops what is written.
 int wf_mr_reg_null(struct wf_pd *pd, struct wf_mr **out);
+// A region of pieces that need not be adjacent, named as one range [iova, iova + their sum). The
+// list is copied. -EINVAL: no piece, or an empty one. Such a region cannot be registered again.
+int wf_mr_reg_pieces(struct wf_pd *pd, const struct iovec *pieces, uint32_t num, uint64_t iova,
+                     unsigned access, struct wf_mr **out);
 // flags: IBV_REREG_MR_*. On failure the region is as it was before.
 int wf_mr_rereg(struct wf_mr *mr, int flags, struct wf_pd *pd, void *addr, uint64_t len,
                 unsigned access);

@@ -2,6 +2,8 @@
 // Memory regions and windows.
 #include "engine/engine.h"
 
+#include "mem/segments.h"
+
 #include "link/onesided.h"
 
 #include <errno.h>
@@ -75,6 +77,27 @@ int wf_mr_reg(struct wf_pd *pd, void *addr, uint64_t len, uint64_t iova, unsigne
     return 0;
 }
 
+int wf_mr_reg_pieces(struct wf_pd *pd, const struct iovec *pieces, uint32_t num, uint64_t iova,
+                     unsigned access, struct wf_mr **out)
+{
+    struct wf_segments *s = num ? wf_segments_make(pieces, num) : NULL;
+    if (!s)
+        return wf_refuse(EINVAL, WF_R_ARG, "a region of %u pieces: none, or one is empty", num);
+    int err = wf_mr_reg(pd, NULL, s->seg[num].at, iova, access, out);
+    if (err) {
+        free(s);
+        return err;
+    }
+    struct wf_hca *h = pd->ctx->hca;
+    struct wf_mr *mr = *out;
+    wf_enter(h);
+    // Nobody knows the key yet.
+    wf_key_info(&h->keys, mr->index)->segments = s;
+    mr->fields.flags = h->keys.entries[mr->index].flags = WF_KEY_SEGMENTED;
+    wf_exit(h);
+    return 0;
+}
+
 int wf_mr_reg_null(struct wf_pd *pd, struct wf_mr **out)
 {
     int err = wf_mr_reg(pd, NULL, 0, 0, IBV_ACCESS_LOCAL_WRITE, out);
@@ -123,7 +146,9 @@ int wf_mr_rereg(struct wf_mr *mr, int flags, struct wf_pd *pd, void *addr, uint6
     }
     wf_enter(h);
     int err = 0;
-    if (wf_key_info(&h->keys, mr->index)->bound) {
+    if (f.flags & WF_KEY_SEGMENTED) {
+        err = wf_refuse(EINVAL, WF_R_ARG, "rereg_mr of a region in pieces");
+    } else if (wf_key_info(&h->keys, mr->index)->bound) {
         err = wf_refuse(EBUSY, WF_R_BUSY, "a memory window is bound to region 0x%08x",
                         wf_key_of(&h->keys, mr->index));
     } else {

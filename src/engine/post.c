@@ -2,6 +2,7 @@
 // Posting: check a work request, copy it into its queue, run the QP.
 #include "engine/engine.h"
 
+#include "mem/segments.h"
 #include "qp/kinds.h"
 
 #include <errno.h>
@@ -162,10 +163,11 @@ static int post_one(struct wf_qp *qp, const struct ibv_send_wr *wr)
     if (w->opcode == IBV_WR_ATOMIC_WRITE) {
         // The value is taken now: it travels in the request.
         enum wf_reason why;
-        struct iovec iov[WF_MAX_SGE];
+        struct iovec iov[WF_MAX_IOV];
+        uint32_t n = 8;
         int niov;
         uint8_t *to = (uint8_t *)&w->swap;
-        if (wf_gather(qp, w, 0, 8, 0, iov, &niov, &why) == IBV_WC_SUCCESS)
+        if (wf_gather(qp, w, 0, &n, 0, iov, &niov, &why) == IBV_WC_SUCCESS)
             for (int i = 0; i < niov; to += iov[i].iov_len, i++)
                 memcpy(to, iov[i].iov_base, iov[i].iov_len);
     }

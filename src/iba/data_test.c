@@ -452,6 +452,148 @@ static void test_sg_region_is_addressed_from_0(void **state)
     unpair();
 }
 
+// Every second page, in reverse order, with ends inside a page: RDMA both ways, a send from it and
+// a receive into it, whole and across the seams.
+static void test_sg_region_of_scattered_pages_is_one_range(void **state)
+{
+    enum { N = 3, LEN = 100 + PAGE_SIZE + 1000 };
+    struct rig_call c;
+    struct send s;
+    struct recv r;
+    IB_WC wc;
+    static char flat[LEN], back[LEN];
+    char *start[N] = {mem + 7 * PAGE_SIZE - 100, mem + 4 * PAGE_SIZE, mem + PAGE_SIZE};
+    ULONG len[N] = {100, PAGE_SIZE, 1000};
+    SCATTER_GATHER_LIST *sg = calloc(1, sizeof(*sg) + N * sizeof(sg->Elements[0]));
+    for (int i = 0; i < N; i++) {
+        sg->Elements[i].Address = MmGetPhysicalAddress(start[i]);
+        sg->Elements[i].Length = len[i];
+    }
+    sg->NumberOfElements = N;
+    pair(IbQpTypeReliableConn, NULL);
+    PIRP irp = rig_begin(&rig, &c);
+    IB_MR *region = (IB_MR *)rig_ok(&rig, &c, rig.v->RegScatterGather(set.pd, sg, ALL, irp));
+    IB_MR *plain = rig_reg(&rig, set.pd, flat, LEN, ALL),
+          *other = rig_reg(&rig, set.pd, back, LEN, ALL);
+    free(sg);
+    for (int i = 0; i < LEN; i++)
+        flat[i] = (char)(i * 7 + i / 256);
+
+    IB_SEND_WR *wr = request(&s, IbRdmaWrite, flat, LEN);
+    s.sge[0].LKey = plain->LKey;
+    wr->u.Rdma.Address = NULL;
+    wr->u.Rdma.RKey = region->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbRdmaWrite, IbWcSuccess, &wc);
+    for (int i = 0, at = 0; i < N; at += (int)len[i++])
+        assert_memory_equal(start[i], flat + at, len[i]);
+
+    wr = request(&s, IbRdmaRead, back + 50, LEN - 60);
+    s.sge[0].LKey = other->LKey;
+    wr->u.Rdma.Address = (void *)(ULONG_PTR)50;
+    wr->u.Rdma.RKey = region->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbRdmaRead, IbWcSuccess, &wc);
+    assert_memory_equal(back + 50, flat + 50, LEN - 60);
+
+    memset(back, 0, LEN);
+    receive(&r, back, LEN);
+    r.sge.LKey = other->LKey;
+    assert_int_equal(rig.v->PostRecv(b, &r.wr, NULL), STATUS_SUCCESS);
+    wr = request(&s, IbSend, NULL, LEN); // address 0 of the region
+    s.sge[0].LKey = region->LKey;
+    post(a, wr);
+    expect(set.cq, a, IbSend, IbWcSuccess, &wc);
+    expect(bcq, b, IbRecv, IbWcSuccess, &wc);
+    assert_memory_equal(back, flat, LEN);
+
+    memset(flat, 'z', LEN);
+    receive(&r, NULL, LEN);
+    r.sge.LKey = region->LKey;
+    assert_int_equal(rig.v->PostRecv(b, &r.wr, NULL), STATUS_SUCCESS);
+    wr = request(&s, IbSend, flat, LEN);
+    s.sge[0].LKey = plain->LKey;
+    post(a, wr);
+    expect(set.cq, a, IbSend, IbWcSuccess, &wc);
+    expect(bcq, b, IbRecv, IbWcSuccess, &wc);
+    for (int i = 0; i < N; i++)
+        assert_memory_equal(start[i], flat, len[i] < 100 ? len[i] : 100);
+
+    UINT64 *old = (UINT64 *)mem;
+    wr = request(&s, IbInterlockedAdd, old, 8);
+    wr->u.ExchangeAdd.Address = (void *)(ULONG_PTR)104; // in the second piece
+    wr->u.ExchangeAdd.Value = 1;
+    wr->u.ExchangeAdd.RKey = region->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbInterlockedAdd, IbWcRemInvalidReqErr, &wc); // 4 in its page: not aligned
+    rig_dereg(&rig, region);
+    rig_dereg(&rig, plain);
+    rig_dereg(&rig, other);
+    unpair();
+}
+
+// More pieces than one list of addresses holds: every second page of eight megabytes.
+static void test_sg_region_of_many_pages_moves_in_parts(void **state)
+{
+    enum { PAGES = 2000 };
+    struct rig_call c;
+    struct send s;
+    IB_WC wc;
+    const ULONG len = PAGES * PAGE_SIZE;
+    char *big = aligned_alloc(PAGE_SIZE, 2 * (SIZE_T)len), *flat = malloc(len);
+    SCATTER_GATHER_LIST *sg = calloc(1, sizeof(*sg) + PAGES * sizeof(sg->Elements[0]));
+    memset(big, 0, 2 * (SIZE_T)len);
+    sg->NumberOfElements = PAGES;
+    for (ULONG i = 0; i < PAGES; i++) {
+        sg->Elements[i].Address = MmGetPhysicalAddress(big + 2 * i * PAGE_SIZE);
+        sg->Elements[i].Length = PAGE_SIZE;
+        memset(flat + i * PAGE_SIZE, (int)i, PAGE_SIZE);
+    }
+    pair(IbQpTypeReliableConn, NULL);
+    PIRP irp = rig_begin(&rig, &c);
+    IB_MR *region = (IB_MR *)rig_ok(&rig, &c, rig.v->RegScatterGather(set.pd, sg, ALL, irp));
+    irp = rig_begin(&rig, &c);
+    IB_MR *all = (IB_MR *)rig_ok(&rig, &c, rig.v->GetDmaMr(set.pd, ALL, irp));
+    IB_SEND_WR *wr = request(&s, IbRdmaWrite, flat, len);
+    s.sge[0].LKey = all->LKey;
+    wr->u.Rdma.RKey = region->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbRdmaWrite, IbWcSuccess, &wc);
+    for (ULONG i = 0; i < PAGES; i++) {
+        assert_memory_equal(big + 2 * i * PAGE_SIZE, flat + i * PAGE_SIZE, PAGE_SIZE);
+        assert_int_equal(big[(2 * i + 1) * PAGE_SIZE], 0);
+    }
+    memset(flat, 0xff, len);
+    wr = request(&s, IbRdmaRead, flat, len);
+    s.sge[0].LKey = all->LKey;
+    wr->u.Rdma.RKey = region->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbRdmaRead, IbWcSuccess, &wc);
+    memset(big, 0, 2 * (SIZE_T)len);
+    wr = request(&s, IbRdmaRead, NULL, len); // and into the pieces
+    s.sge[0].LKey = region->LKey;
+    wr->u.Rdma.Address = flat;
+    wr->u.Rdma.RKey = all->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbRdmaRead, IbWcSuccess, &wc);
+    wr = request(&s, IbRdmaWrite, NULL, len); // and from them
+    s.sge[0].LKey = region->LKey;
+    wr->u.Rdma.Address = flat;
+    wr->u.Rdma.RKey = all->RKey;
+    post(a, wr);
+    expect(set.cq, a, IbRdmaWrite, IbWcSuccess, &wc);
+    for (ULONG i = 0; i < PAGES; i++) {
+        assert_int_equal((UCHAR)flat[i * PAGE_SIZE + 5], (UCHAR)i);
+        assert_memory_equal(big + 2 * i * PAGE_SIZE, flat + i * PAGE_SIZE, PAGE_SIZE);
+    }
+    rig_dereg(&rig, region);
+    rig_dereg(&rig, all);
+    unpair();
+    free(sg);
+    free(big);
+    free(flat);
+}
+
 static void test_dma_region_reaches_any_memory(void **state)
 {
     struct rig_call c;
@@ -680,6 +822,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_srq_feeds_a_qp_and_raises_its_limit_event, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_sg_region_is_addressed_from_0, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sg_region_of_scattered_pages_is_one_range, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_sg_region_of_many_pages_moves_in_parts, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_dma_region_reaches_any_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window_grants_what_it_was_bound_for, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dereg_stays_pending_while_a_window_is_bound, setup,

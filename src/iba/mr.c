@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Memory regions. The engine registers address ranges, so a list is first checked for the shape
-// that the RFC asks for and reduced to the range that it describes.
+// Memory regions. A list is checked for the shape that the RFC asks for; an MDL list is one range
+// then, a scatter/gather list one range or several pieces.
 #include "iba/iba.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define USER_SPACE_END 0x7ffffffff000ull
 
@@ -84,7 +85,6 @@ static NTSTATUS refuse_sg(ULONG element, NTSTATUS status, const char *why)
 static NTSTATUS range_of_sg(const SCATTER_GATHER_LIST *sg, struct range *out)
 {
     ULONG n = sg->NumberOfElements;
-    bool adjacent = true;
     if (!n)
         return refuse_sg(0, STATUS_INVALID_PARAMETER, "the list is empty");
     out->start = (uint64_t)sg->Elements[0].Address.QuadPart;
@@ -97,12 +97,25 @@ static NTSTATUS range_of_sg(const SCATTER_GATHER_LIST *sg, struct range *out)
             return refuse_sg(i, STATUS_INVALID_PARAMETER, "begins inside a page, not the first");
         if (i + 1 < n && (at + len) % PAGE_SIZE)
             return refuse_sg(i, STATUS_INVALID_PARAMETER, "ends inside a page, not the last");
-        adjacent = adjacent && at == out->start + out->len;
         out->len += len;
     }
-    if (!adjacent)
-        return refuse_sg(n, STATUS_NOT_SUPPORTED, "the elements are not adjacent");
     return STATUS_SUCCESS;
+}
+
+// The elements as pieces, adjacent ones joined. NULL: out of memory.
+static struct iovec *pieces_of_sg(const SCATTER_GATHER_LIST *sg, uint32_t *num)
+{
+    struct iovec *p = malloc(sg->NumberOfElements * sizeof(*p));
+    uint32_t n = 0;
+    for (ULONG i = 0; p && i < sg->NumberOfElements; i++) {
+        char *at = (char *)(uintptr_t)sg->Elements[i].Address.QuadPart;
+        if (n && (char *)p[n - 1].iov_base + p[n - 1].iov_len == at)
+            p[n - 1].iov_len += sg->Elements[i].Length;
+        else
+            p[n++] = (struct iovec){at, sg->Elements[i].Length};
+    }
+    *num = n;
+    return p;
 }
 
 // ---- registering --------------------------------------------------------------------------------
@@ -116,6 +129,7 @@ struct reg_op {
     int access;
     ULONG mask;
     MDL *mdl;
+    const SCATTER_GATHER_LIST *sg;
     enum source source;
 };
 
@@ -135,6 +149,19 @@ static void fill_public(struct wf_iba_mr *mr, struct wf_iba_pd *pd, const struct
     mr->obj.result = (ULONG_PTR)a->mdl;
 }
 
+static int register_memory(struct wf_pd *pd, const struct reg_op *a, struct wf_mr **out)
+{
+    uint32_t num = 0;
+    struct iovec *pieces = a->sg ? pieces_of_sg(a->sg, &num) : NULL;
+    if (a->sg && !pieces)
+        return -ENOMEM;
+    int rc = num > 1 ? wf_mr_reg_pieces(pd, pieces, num, a->iova, (unsigned)a->access, out)
+                     : wf_mr_reg(pd, (void *)(uintptr_t)a->range.start, a->range.len, a->iova,
+                                 (unsigned)a->access, out);
+    free(pieces);
+    return rc;
+}
+
 static NTSTATUS run_reg(struct wf_iba_op *op, ULONG_PTR *info)
 {
     struct reg_op *a = (struct reg_op *)op;
@@ -146,8 +173,7 @@ static NTSTATUS run_reg(struct wf_iba_op *op, ULONG_PTR *info)
     mr->obj.nref = &mr->pub.nRef;
     NTSTATUS status = wf_iba_adopt(&mr->obj, 0, &pd->obj);
     if (NT_SUCCESS(status))
-        status = wf_iba_status(wf_mr_reg(pd->pd, (void *)(uintptr_t)a->range.start, a->range.len,
-                                         a->iova, (unsigned)a->access, &mr->mr));
+        status = wf_iba_status(register_memory(pd->pd, a, &mr->mr));
     if (!NT_SUCCESS(status)) {
         wf_iba_object_discard(&mr->obj);
         return status;
@@ -180,7 +206,7 @@ NTSTATUS wf_iba_reg_mdl(IB_PD *const pPd, MDL *const pMdlList, const ULONG Acces
 NTSTATUS wf_iba_reg_sg(IB_PD *const pPd, SCATTER_GATHER_LIST *pScatterGather,
                        const ULONG AccessMask, IRP *const pIrp)
 {
-    struct reg_op op = {.source = FROM_SG};
+    struct reg_op op = {.source = FROM_SG, .sg = pScatterGather};
     if (!wf_iba_pd_of(pPd) || !pScatterGather)
         return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
     NTSTATUS status = range_of_sg(pScatterGather, &op.range);

@@ -19,7 +19,7 @@ static bool key_admits(const struct wf_key_entry *k, const struct wf_qp_entry *q
                        const struct wf_onesided *op, uint32_t access, uint64_t *target)
 {
     uint64_t iova = k->iova, len = k->len, addr = k->addr;
-    if (k->pd != q->pd || (k->access & access) != access || (k->qpn && k->qpn != op->dqpn))
+    if (k->flags & WF_KEY_SEGMENTED || k->pd != q->pd || (k->access & access) != access || (k->qpn && k->qpn != op->dqpn))
         return false;
     if (op->va < iova || op->va - iova > len || op->len > len - (op->va - iova))
         return false;

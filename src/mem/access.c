@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "mem/keys.h"
+#include "mem/segments.h"
 
 #include "base/record.h"
 
@@ -35,7 +36,9 @@ enum wf_access wf_access_check(struct wf_keys *k, const struct wf_access_req *re
     }
     if (!in_range(e, req->addr, req->len))
         return WF_ACCESS_RANGE;
-    *host = (void *)(uintptr_t)(e->addr + (req->addr - e->iova));
+    const struct wf_segments *s = wf_key_segments(k, index);
+    uint64_t at = e->addr + (req->addr - e->iova);
+    *host = s && req->len ? wf_segments_address(s, at, 1) : (void *)(uintptr_t)at;
     return WF_ACCESS_OK;
 }
 

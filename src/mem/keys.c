@@ -67,6 +67,12 @@ int wf_key_alloc(struct wf_keys *k, enum wf_key_kind kind, uint32_t pd, uint32_t
     return 0;
 }
 
+const struct wf_segments *wf_key_segments(const struct wf_keys *k, uint32_t index)
+{
+    const struct wf_key_info *info = &k->info[index];
+    return info->parent ? k->info[info->parent].segments : info->segments;
+}
+
 uint32_t wf_key_publish(struct wf_keys *k, uint32_t index, const struct wf_key_entry *fields,
                         int tag)
 {
@@ -80,6 +86,7 @@ uint32_t wf_key_publish(struct wf_keys *k, uint32_t index, const struct wf_key_e
     e->iova = fields->iova;
     e->addr = fields->addr;
     e->len = fields->len;
+    e->flags = fields->flags;
     atomic_store_explicit(&e->key, key, memory_order_release);
     return key;
 }
@@ -104,6 +111,8 @@ void wf_key_free(struct wf_keys *k, uint32_t index)
     wf_key_revoke(k, index);
     struct wf_key_info *info = &k->info[index];
     info->kind = WF_KEY_NONE;
+    free(info->segments);
+    info->segments = NULL;
     info->next_free = 0;
     if (k->free_tail)
         k->info[k->free_tail].next_free = index;

@@ -20,9 +20,12 @@ struct wf_key_info {
     uint32_t next_free;
     uint32_t last_key; // for explanations: the key that was here before
     uint64_t last_addr, last_len;
-    uint64_t last_ns;      // when it went away
-    const void *last_site; // what deregistered it; NULL: not noted
+    uint64_t last_ns;             // when it went away
+    const void *last_site;        // what deregistered it; NULL: not noted
+    struct wf_segments *segments; // regions in pieces: owned; NULL for all others
 };
+
+struct wf_segments;
 
 struct wf_keys {
     struct wf_key_entry *entries; // WF_KEYTAB_SIZE of them, seen by peers
@@ -73,7 +76,11 @@ struct wf_access_req {
     unsigned need; // IBV_ACCESS_* that must all be granted; 0: local read
 };
 
-// On WF_ACCESS_OK, *host is where it lies in this process, NULL for a null region.
+// Of a region in pieces or a window on one; else NULL.
+const struct wf_segments *wf_key_segments(const struct wf_keys *k, uint32_t index);
+
+// On WF_ACCESS_OK, *host is where it lies in this process, NULL for a null region. Of a region in
+// pieces it is where the first byte lies; wf_access_map() tells the rest.
 enum wf_access wf_access_check(struct wf_keys *k, const struct wf_access_req *req, void **host);
 
 // One clause that says what is wrong, with the nearest region: for reasons.

@@ -15,6 +15,9 @@
 #define WF_KEYTAB_BITS    17
 #define WF_KEYTAB_SIZE    (1u << WF_KEYTAB_BITS)
 
+// The region is not one piece of memory: only its owner can reach it (mem/segments.h).
+#define WF_KEY_SEGMENTED 1u
+
 struct wf_key_entry {
     _Atomic uint32_t key; // 0: free. Released after the fields below
     uint32_t access;      // IBV_ACCESS_*
@@ -23,7 +26,9 @@ struct wf_key_entry {
     uint64_t iova;        // address that requests name
     uint64_t addr;        // where it is in the owner's address space
     uint64_t len;
-    uint64_t reserved[3];
+    uint32_t flags; // WF_KEY_SEGMENTED
+    uint32_t reserved0;
+    uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct wf_key_entry) == 64, "one entry a cache line");
 

@@ -2,6 +2,7 @@
 // Requester's other half: takes acknowledgements and responses, retires requests (IBA 9.7.5.1).
 #include "qp/qp.h"
 
+#include "mem/segments.h"
 #include "qp/kinds.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
@@ -142,6 +143,23 @@ static bool ends_piece(const struct wf_qp *qp, const struct wf_swqe *w, uint32_t
     return end == w->len || (qp->req.read_chunk && end % qp->req.read_chunk == 0);
 }
 
+static enum ibv_wc_status place_read(struct wf_qp *qp, struct wf_swqe *w, uint32_t off,
+                                     const struct wf_pkt *pkt, enum wf_reason *why)
+{
+    struct iovec iov[WF_MAX_IOV];
+    int niov;
+    for (uint32_t done = 0, n; done < pkt->len; done += n) {
+        n = pkt->len - done;
+        enum ibv_wc_status status =
+            wf_gather(qp, w, off + done, &n, IBV_ACCESS_LOCAL_WRITE, iov, &niov, why);
+        if (status != IBV_WC_SUCCESS)
+            return status;
+        if (!n || wf_place(qp, pkt, done, iov, niov))
+            return IBV_WC_LOC_PROT_ERR;
+    }
+    return IBV_WC_SUCCESS;
+}
+
 static void read_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *pkt)
 {
     uint32_t off = ((pkt->psn - w->psn) & WF_PSN_MASK) * qp->mtu;
@@ -152,13 +170,8 @@ static void read_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *
         wf_retire_failed(qp, IBV_WC_BAD_RESP_ERR, WF_R_OPCODE_ORDER);
         return;
     }
-    struct iovec iov[WF_MAX_SGE];
-    int niov = 0;
     enum wf_reason why = WF_R_LOCAL_FAULT;
-    enum ibv_wc_status status =
-        wf_gather(qp, w, off, pkt->len, IBV_ACCESS_LOCAL_WRITE, iov, &niov, &why);
-    if (status == IBV_WC_SUCCESS && pkt->len && wf_place(qp, pkt, iov, niov))
-        status = IBV_WC_LOC_PROT_ERR;
+    enum ibv_wc_status status = place_read(qp, w, off, pkt, &why);
     if (status != IBV_WC_SUCCESS) {
         wf_retire_failed(qp, status, why);
         return;
@@ -186,10 +199,11 @@ static void single_done(struct wf_qp *qp, struct wf_swqe *w)
 
 static void atomic_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *pkt)
 {
-    struct iovec iov[WF_MAX_SGE];
+    struct iovec iov[WF_MAX_IOV];
+    uint32_t n = 8;
     int niov = 0;
     enum wf_reason why = WF_R_NONE;
-    enum ibv_wc_status status = wf_gather(qp, w, 0, 8, IBV_ACCESS_LOCAL_WRITE, iov, &niov, &why);
+    enum ibv_wc_status status = wf_gather(qp, w, 0, &n, IBV_ACCESS_LOCAL_WRITE, iov, &niov, &why);
     if (status != IBV_WC_SUCCESS) {
         wf_retire_failed(qp, status, why);
         return;

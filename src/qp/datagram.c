@@ -2,6 +2,7 @@
 // Unreliable datagrams (IBA 9.8.3): one packet, no answer, 40 bytes of GRH before the payload.
 #include "qp/qp.h"
 
+#include "mem/segments.h"
 #include "qp/kinds.h"
 #include "wire/codec.h"
 #include "wire/grh.h"
@@ -11,7 +12,7 @@
 
 static bool send_one(struct wf_qp *qp, struct wf_swqe *w)
 {
-    struct iovec iov[WF_MAX_SGE];
+    struct iovec iov[WF_MAX_IOV];
     // A Q_Key with the high bit set stands for the QP's own (IBA 10.2.5).
     uint32_t qkey = w->qkey & 0x80000000u ? qp->attr.qkey : w->qkey;
     struct wf_pkt pkt = {.opcode = wf_wr_packet_opcode(IBV_QPT_UD, w->opcode, true, true),
@@ -26,7 +27,7 @@ static bool send_one(struct wf_qp *qp, struct wf_swqe *w)
                          .len = w->len,
                          .iov = iov};
     enum wf_reason why = WF_R_NONE;
-    enum ibv_wc_status status = wf_gather(qp, w, 0, w->len, 0, iov, &pkt.niov, &why);
+    enum ibv_wc_status status = wf_gather(qp, w, 0, &pkt.len, 0, iov, &pkt.niov, &why);
     if (status != IBV_WC_SUCCESS) {
         wf_retire_failed(qp, status, why);
         return false;
@@ -94,21 +95,14 @@ void wf_qp_datagram(struct wf_qp *qp, const struct wf_pkt *pkt)
     uint32_t total = pkt->len + WF_GRH_LEN;
     enum wf_reason why = WF_R_RECV_TOO_SHORT;
     enum ibv_wc_status status = IBV_WC_LOC_LEN_ERR;
-    struct iovec iov[WF_MAX_SGE];
-    int niov = 0;
     uint32_t pd = r->srq ? r->srq->pd : qp->pd;
     if (total <= r->wqe->len) {
         uint8_t grh[WF_GRH_LEN];
         struct iovec grh_iov = {.iov_base = grh, .iov_len = WF_GRH_LEN};
         struct wf_pkt head = {.len = WF_GRH_LEN, .iov = &grh_iov, .niov = 1};
         build_grh(pkt, grh);
-        status = wf_scatter(qp, pd, r->wqe, 0, WF_GRH_LEN, iov, &niov, &why);
-        if (status == IBV_WC_SUCCESS)
-            status = wf_place(qp, &head, iov, niov) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
-        if (status == IBV_WC_SUCCESS)
-            status = wf_scatter(qp, pd, r->wqe, WF_GRH_LEN, pkt->len, iov, &niov, &why);
-        if (status == IBV_WC_SUCCESS && pkt->len && wf_place(qp, pkt, iov, niov))
-            status = IBV_WC_LOC_PROT_ERR;
+        if (wf_place_recv(qp, pd, r->wqe, 0, &head, &status, &why) == 0)
+            wf_place_recv(qp, pd, r->wqe, WF_GRH_LEN, pkt, &status, &why);
     }
     if (status != IBV_WC_SUCCESS) {
         char more[220];

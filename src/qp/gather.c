@@ -3,6 +3,7 @@
 #include "qp/qp.h"
 
 #include "base/guard.h"
+#include "mem/segments.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,17 +45,18 @@ struct sge_list {
 };
 
 static enum ibv_wc_status resolve(struct wf_qp *qp, const struct sge_list *l, uint32_t off,
-                                  uint32_t len, struct iovec *iov, int *niov, enum wf_reason *why)
+                                  uint32_t *len, struct iovec *iov, int *niov, enum wf_reason *why)
 {
-    int n = 0;
-    for (uint32_t i = 0; i < l->num && len; i++) {
+    uint32_t left = *len;
+    *niov = 0;
+    for (uint32_t i = 0; i < l->num && left; i++) {
         const struct ibv_sge *s = &l->sge[i];
         // A length of 0 means 0 bytes, and its lkey is not looked at.
         if (off >= s->length) {
             off -= s->length;
             continue;
         }
-        uint32_t take = s->length - off < len ? s->length - off : len;
+        uint32_t take = s->length - off < left ? s->length - off : left;
         struct wf_access_req req = {
             .key = s->lkey, .pd = l->pd, .addr = s->addr + off, .len = take, .need = l->need};
         void *host;
@@ -67,22 +69,25 @@ static enum ibv_wc_status resolve(struct wf_qp *qp, const struct sge_list *l, ui
             snprintf(qp->env->detail, sizeof(qp->env->detail), "SGE %u: %s", i, text);
             return IBV_WC_LOC_PROT_ERR;
         }
-        if (!host && !(l->need & IBV_ACCESS_LOCAL_WRITE))
-            host = zeros();
-        iov[n++] = (struct iovec){.iov_base = host, .iov_len = take};
-        len -= take;
+        struct iovec *first = &iov[*niov];
+        uint32_t got = (uint32_t)wf_access_map(qp->env->keys, &req, iov, niov);
+        if (!host && !(l->need & IBV_ACCESS_LOCAL_WRITE) && got)
+            first->iov_base = zeros();
+        left -= got;
+        if (got < take)
+            break;
         off = 0;
     }
-    *niov = n;
+    *len -= left;
     return IBV_WC_SUCCESS;
 }
 
-enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t off, uint32_t len,
+enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t off, uint32_t *len,
                              unsigned need, struct iovec *iov, int *niov, enum wf_reason *why)
 {
     if (w->flags & IBV_SEND_INLINE) {
-        iov[0] = (struct iovec){.iov_base = (uint8_t *)w->sge + off, .iov_len = len};
-        *niov = len ? 1 : 0;
+        iov[0] = (struct iovec){.iov_base = (uint8_t *)w->sge + off, .iov_len = *len};
+        *niov = *len ? 1 : 0;
         return IBV_WC_SUCCESS;
     }
     struct sge_list l = {.sge = w->sge, .num = w->num_sge, .pd = qp->pd, .need = need};
@@ -90,7 +95,7 @@ enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t
 }
 
 enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32_t off,
-                              uint32_t len, struct iovec *iov, int *niov, enum wf_reason *why)
+                              uint32_t *len, struct iovec *iov, int *niov, enum wf_reason *why)
 {
     struct sge_list l = {
         .sge = w->sge, .num = w->num_sge, .pd = pd, .need = IBV_ACCESS_LOCAL_WRITE};
@@ -101,6 +106,7 @@ struct local_copy {
     const struct wf_pkt *pkt;
     const struct iovec *dst;
     int ndst;
+    uint32_t off; // of the payload
 };
 
 static void copy_local(void *arg)
@@ -109,8 +115,10 @@ static void copy_local(void *arg)
     const struct wf_pkt *pkt = c->pkt;
     const struct iovec *src = pkt->iov, *dst = c->dst;
     int ndst = c->ndst;
-    size_t src_off = 0, dst_off = 0;
+    size_t src_off = c->off, dst_off = 0;
     int s = 0, d = 0;
+    while (s < pkt->niov && src_off >= src[s].iov_len)
+        src_off -= src[s++].iov_len;
     while (d < ndst && s < pkt->niov) {
         size_t n = dst[d].iov_len - dst_off;
         if (n > src[s].iov_len - src_off)
@@ -131,11 +139,46 @@ static void copy_local(void *arg)
     }
 }
 
-int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, const struct iovec *iov, int niov)
+int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *iov,
+             int niov)
 {
     if (pkt->remote)
-        return qp->env->ops->fetch(qp, pkt, 0, iov, niov);
+        return qp->env->ops->fetch(qp, pkt, off, iov, niov);
     // Registered memory is not pinned: the program may have unmapped it.
-    struct local_copy copy = {pkt, iov, niov};
+    struct local_copy copy = {pkt, iov, niov, off};
     return wf_guard_run(copy_local, &copy);
+}
+
+int wf_place_recv(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32_t off,
+                  const struct wf_pkt *pkt, enum ibv_wc_status *status, enum wf_reason *why)
+{
+    struct iovec iov[WF_MAX_IOV];
+    int niov;
+    for (uint32_t done = 0, n; done < pkt->len; done += n) {
+        n = pkt->len - done;
+        *status = wf_scatter(qp, pd, w, off + done, &n, iov, &niov, why);
+        if (*status != IBV_WC_SUCCESS)
+            return -EINVAL;
+        if (!n || wf_place(qp, pkt, done, iov, niov)) {
+            *status = IBV_WC_LOC_PROT_ERR;
+            return -EFAULT;
+        }
+    }
+    *status = IBV_WC_SUCCESS;
+    return 0;
+}
+
+// Links that leave payload in place carry a short list of addresses.
+void wf_gather_trim(const struct wf_qp *qp, const struct iovec *iov, int *niov, uint32_t *len)
+{
+    uint32_t n = 0;
+    if (*niov <= WF_MAX_SGE)
+        return;
+    for (int i = 0; i < WF_MAX_SGE; i++)
+        n += (uint32_t)iov[i].iov_len;
+    n -= n % qp->mtu;
+    if (!n)
+        n = qp->mtu; // such a packet is copied
+    if (n < *len)
+        *len = n;
 }

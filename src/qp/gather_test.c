@@ -16,7 +16,7 @@ static void test_place_splits_payload_over_all_pieces(void **state)
     uint8_t src[10] = "012345678", out[10] = {0};
     struct iovec from[2] = {{src, 3}, {src + 3, 7}}, to[3] = {{out, 5}, {NULL, 1}, {out + 5, 4}};
     struct wf_pkt pkt = {.len = 10, .niov = 2, .iov = from};
-    assert_int_equal(wf_place(NULL, &pkt, to, 3), 0);
+    assert_int_equal(wf_place(NULL, &pkt, 0, to, 3), 0);
     assert_memory_equal(out, "01234678", 9); // the piece without memory swallowed the 5
 }
 
@@ -29,7 +29,7 @@ static void test_place_into_unmapped_memory_is_refused(void **state)
     memset(src, 1, sizeof(src));
     struct iovec from = {src, sizeof(src)}, to = {p, 8192};
     struct wf_pkt pkt = {.len = 8192, .niov = 1, .iov = &from};
-    assert_int_equal(wf_place(NULL, &pkt, &to, 1), -EFAULT);
+    assert_int_equal(wf_place(NULL, &pkt, 0, &to, 1), -EFAULT);
     munmap(p, 4096);
 }
 
@@ -41,7 +41,7 @@ static void test_place_from_unmapped_memory_is_refused(void **state)
     munmap(p, 4096);
     struct iovec from = {p, 64}, to = {out, 64};
     struct wf_pkt pkt = {.len = 64, .niov = 1, .iov = &from};
-    assert_int_equal(wf_place(NULL, &pkt, &to, 1), -EFAULT);
+    assert_int_equal(wf_place(NULL, &pkt, 0, &to, 1), -EFAULT);
 }
 
 int main(void)

@@ -63,6 +63,7 @@ static enum ibv_wc_status bind(struct wf_qp *qp, const struct wf_swqe *w, enum w
         .iova = w->bind_access & IBV_ACCESS_ZERO_BASED ? 0 : w->raddr,
         .addr = region->addr + (w->raddr - region->iova),
         .len = w->compare,
+        .flags = region->flags,
     };
     wf_key_publish(k, w->mw, &fields, w->rkey & 0xff);
     mw->parent = mr;

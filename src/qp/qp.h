@@ -239,13 +239,21 @@ enum ibv_wc_status wf_local_execute(struct wf_qp *qp, const struct wf_swqe *w, e
 // Invalidate a key at the peer's wish (SEND with invalidate). 0 or -EINVAL.
 int wf_local_invalidate(struct wf_qp *qp, uint32_t key);
 
-// Turn [off, off + len) of a request's (or receive's) SGEs into addresses.
-enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t off, uint32_t len,
+// Turn [off, off + *len) of a request's (or receive's) SGEs into up to WF_MAX_IOV addresses. Where
+// regions in pieces need more, *len becomes what was covered.
+enum ibv_wc_status wf_gather(struct wf_qp *qp, const struct wf_swqe *w, uint32_t off, uint32_t *len,
                              unsigned need, struct iovec *iov, int *niov, enum wf_reason *why);
 enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32_t off,
-                              uint32_t len, struct iovec *iov, int *niov, enum wf_reason *why);
-// Copy `len` payload bytes into iov. 0 or -EFAULT.
-int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, const struct iovec *iov, int niov);
+                              uint32_t *len, struct iovec *iov, int *niov, enum wf_reason *why);
+// For a packet to be sent: lower *len to whole MTUs that a link can carry, when the list is long.
+// The caller gathers again then.
+void wf_gather_trim(const struct wf_qp *qp, const struct iovec *iov, int *niov, uint32_t *len);
+// Fill iov from the payload, beginning at `off`. 0 or -EFAULT.
+int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *iov,
+             int niov);
+// The whole payload into a receive, beginning at `off` of it. 0, or not and a status.
+int wf_place_recv(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32_t off,
+                  const struct wf_pkt *pkt, enum ibv_wc_status *status, enum wf_reason *why);
 
 const char *wf_wc_status_name(enum ibv_wc_status status);
 // The detail that is kept for this QP, after "; ", or "".

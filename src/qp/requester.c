@@ -2,6 +2,7 @@
 // Requester of connected QPs: from send requests to request packets (IBA 9.7.2 to 9.7.4).
 #include "qp/qp.h"
 
+#include "mem/segments.h"
 #include "qp/kinds.h"
 #include "wire/opcode.h"
 
@@ -152,6 +153,23 @@ static bool transmit(struct wf_qp *qp, struct wf_pkt *pkt)
     return true;
 }
 
+// A list that is too long for one packet makes the packet shorter.
+static enum ibv_wc_status gather_packet(struct wf_qp *qp, struct wf_swqe *w, uint32_t off,
+                                        uint32_t *n, struct wf_pkt *pkt, struct iovec *iov,
+                                        enum wf_reason *why)
+{
+    uint32_t want = *n;
+    enum ibv_wc_status status = wf_gather(qp, w, off, n, 0, iov, &pkt->niov, why);
+    if (status != IBV_WC_SUCCESS)
+        return status;
+    wf_gather_trim(qp, iov, &pkt->niov, n);
+    if (*n < want)
+        status = wf_gather(qp, w, off, n, 0, iov, &pkt->niov, why);
+    pkt->len = *n;
+    pkt->npsn = wf_qp_npsn(qp, *n);
+    return status;
+}
+
 static bool send_data(struct wf_qp *qp, struct wf_swqe *w)
 {
     uint32_t off = qp->req.off, left = w->len - off;
@@ -159,17 +177,17 @@ static bool send_data(struct wf_qp *qp, struct wf_swqe *w)
         qp->seg = qp->env->ops->segment(qp);
     uint32_t n = left < qp->seg ? left : qp->seg;
     uint32_t npsn = wf_qp_npsn(qp, n);
-    bool first = off == 0, last = n == left;
     if (wf_qp_reliable(qp) && !window_allows(qp, npsn))
         return false;
-    struct iovec iov[WF_MAX_SGE];
-    struct wf_pkt pkt = {.npsn = npsn, .len = n, .iov = iov};
+    struct iovec iov[WF_MAX_IOV];
+    struct wf_pkt pkt = {.iov = iov};
     enum wf_reason why = WF_R_NONE;
-    enum ibv_wc_status status = wf_gather(qp, w, off, n, 0, iov, &pkt.niov, &why);
+    enum ibv_wc_status status = gather_packet(qp, w, off, &n, &pkt, iov, &why);
     if (status != IBV_WC_SUCCESS) {
         fail_here(qp, status, why);
         return false;
     }
+    bool first = off == 0, last = n == left;
     pkt.opcode = wf_wr_packet_opcode(qp->type, w->opcode, first, last);
     fill_extension(qp, w, first, last, &pkt);
     uint32_t unasked = qp->req.unasked;
@@ -266,11 +284,11 @@ static enum one_sided try_one_sided(struct wf_qp *qp, struct wf_swqe *w)
         return read ? ONE_SIDED_WAITS : refuse_one_sided(qp);
     uint32_t left = w->len - qp->req.off;
     uint32_t n = left < ONE_SIDED_PIECE ? left : ONE_SIDED_PIECE;
-    struct iovec iov[WF_MAX_SGE];
+    struct iovec iov[WF_MAX_IOV];
     int niov;
     enum wf_reason why = WF_R_NONE;
     unsigned need = read ? IBV_ACCESS_LOCAL_WRITE : 0;
-    enum ibv_wc_status status = wf_gather(qp, w, qp->req.off, n, need, iov, &niov, &why);
+    enum ibv_wc_status status = wf_gather(qp, w, qp->req.off, &n, need, iov, &niov, &why);
     if (status != IBV_WC_SUCCESS) {
         fail_here(qp, status, why);
         return ONE_SIDED_WAITS;

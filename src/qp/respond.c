@@ -3,6 +3,7 @@
 // acknowledgement never before the responses it would overtake (IBA 9.7.5.1).
 #include "qp/qp.h"
 
+#include "mem/segments.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 
@@ -53,7 +54,9 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
 {
     uint32_t left = res->len - res->off;
     uint32_t n = left < qp->seg ? left : qp->seg;
-    struct iovec iov = {.iov_len = n};
+    struct iovec iov[WF_MAX_IOV];
+    int niov = 0;
+    void *host;
     struct wf_access_req req = {.key = res->rkey,
                                 .pd = res->pd,
                                 .qpn = qp->qpn,
@@ -61,7 +64,7 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
                                 .len = n,
                                 .need = IBV_ACCESS_REMOTE_READ};
     uint32_t psn = (res->psn + res->off / qp->mtu) & WF_PSN_MASK;
-    if (n && wf_access_check(qp->env->keys, &req, &iov.iov_base) != WF_ACCESS_OK) {
+    if (n && wf_access_check(qp->env->keys, &req, &host) != WF_ACCESS_OK) {
         wf_explain(WF_R_RKEY_UNKNOWN, "QP 0x%06x: region 0x%08x went away during a READ", qp->qpn,
                    res->rkey);
         qp->root = WF_R_RKEY_UNKNOWN;
@@ -70,14 +73,23 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);
         return -EINVAL;
     }
+    if (n) {
+        n = (uint32_t)wf_access_map(qp->env->keys, &req, iov, &niov);
+        wf_gather_trim(qp, iov, &niov, &n);
+        if (n < req.len) {
+            niov = 0;
+            req.len = n;
+            wf_access_map(qp->env->keys, &req, iov, &niov);
+        }
+    }
     struct wf_pkt pkt = {.opcode = read_operation(res->off == res->start, n == left),
                          .psn = psn,
                          .npsn = wf_qp_npsn(qp, n),
                          .syndrome = WF_SYN_ACK_UNLIMITED,
                          .msn = res->msn,
                          .len = n,
-                         .iov = &iov,
-                         .niov = n ? 1 : 0};
+                         .iov = iov,
+                         .niov = niov};
     int err = send_response(qp, &pkt);
     if (err == -EAGAIN)
         return err;

@@ -4,6 +4,7 @@
 #include "base/guard.h"
 #include "qp/qp.h"
 
+#include "mem/segments.h"
 #include "qp/kinds.h"
 #include "wire/aeth.h"
 #include "wire/opcode.h"
@@ -163,14 +164,10 @@ static int execute_send(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
         return NOT_READY;
     if (pkt->len > r->wqe->len - r->off)
         return fail_receive(qp, IBV_WC_LOC_LEN_ERR, WF_R_RECV_TOO_SHORT, WF_SYN_NAK_INV_REQ);
-    struct iovec iov[WF_MAX_SGE];
-    int niov = 0;
     enum wf_reason why = WF_R_LOCAL_FAULT;
+    enum ibv_wc_status status;
     uint32_t pd = r->srq ? r->srq->pd : qp->pd;
-    enum ibv_wc_status status = wf_scatter(qp, pd, r->wqe, r->off, pkt->len, iov, &niov, &why);
-    if (status == IBV_WC_SUCCESS && pkt->len && wf_place(qp, pkt, iov, niov))
-        status = IBV_WC_LOC_PROT_ERR;
-    if (status != IBV_WC_SUCCESS)
+    if (wf_place_recv(qp, pd, r->wqe, r->off, pkt, &status, &why))
         return fail_receive(qp, status, why, WF_SYN_NAK_REM_OP);
     r->off += pkt->len;
     if (!(flags & WF_F_LAST)) {
@@ -200,6 +197,21 @@ static int open_write(struct wf_qp *qp, const struct wf_pkt *pkt)
     return check_rkey(qp, pkt->rkey, pkt->va, pkt->dma_len, IBV_ACCESS_REMOTE_WRITE, &host);
 }
 
+static int place_write(struct wf_qp *qp, const struct wf_pkt *pkt)
+{
+    struct iovec iov[WF_MAX_IOV];
+    for (uint32_t done = 0, n; done < pkt->len; done += n) {
+        struct wf_access_req req = {
+            .key = qp->resp.rkey, .addr = qp->resp.va + done, .len = pkt->len - done};
+        int niov = 0;
+        n = (uint32_t)wf_access_map(qp->env->keys, &req, iov, &niov);
+        int err = wf_place(qp, pkt, done, iov, niov);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
 static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags)
 {
     struct wf_responder *r = &qp->resp;
@@ -212,12 +224,12 @@ static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fl
     if (flags & WF_H_IMM && !wf_recv_take(qp, pkt))
         return NOT_READY;
     r->off = placed;
-    struct iovec iov = {.iov_len = pkt->len};
     if (pkt->len) {
-        out = check_rkey(qp, r->rkey, r->va, pkt->len, IBV_ACCESS_REMOTE_WRITE, &iov.iov_base);
+        void *host;
+        out = check_rkey(qp, r->rkey, r->va, pkt->len, IBV_ACCESS_REMOTE_WRITE, &host);
         if (out)
             return out;
-        if (wf_place(qp, pkt, &iov, 1))
+        if (place_write(qp, pkt))
             return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
     }
     r->va += pkt->len;
@@ -329,7 +341,7 @@ static int execute_atomic_write(struct wf_qp *qp, const struct wf_pkt *pkt)
         return out;
     if ((uintptr_t)iov.iov_base & 7)
         return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_ATOMIC_ALIGN);
-    if (wf_place(qp, pkt, &mine, 1))
+    if (wf_place(qp, pkt, 0, &mine, 1))
         return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
     if (!take_resource(qp, pkt))
         return refuse(qp, pkt, WF_SYN_NAK_INV_REQ, WF_R_TOO_MANY_READS);

@@ -36,9 +36,10 @@ enum wf_access wf_access_check(struct wf_keys *k, const struct wf_access_req *re
     }
     if (!in_range(e, req->addr, req->len))
         return WF_ACCESS_RANGE;
-    const struct wf_segments *s = wf_key_segments(k, index);
     uint64_t at = e->addr + (req->addr - e->iova);
-    *host = s && req->len ? wf_segments_address(s, at, 1) : (void *)(uintptr_t)at;
+    *host = (void *)(uintptr_t)at;
+    if (wf_key_in_pieces(k, req->key) && req->len)
+        *host = wf_segments_address(wf_key_segments(k, index), at, 1);
     return WF_ACCESS_OK;
 }
 

@@ -76,6 +76,13 @@ struct wf_access_req {
     unsigned need; // IBV_ACCESS_* that must all be granted; 0: local read
 };
 
+// Whether a key that wf_access_check() has admitted is of a region in pieces, or of a window on
+// one.
+static inline bool wf_key_in_pieces(const struct wf_keys *k, uint32_t key)
+{
+    return k->entries[WF_KEY_INDEX(key)].flags & WF_KEY_SEGMENTED;
+}
+
 // Of a region in pieces or a window on one; else NULL.
 const struct wf_segments *wf_key_segments(const struct wf_keys *k, uint32_t index);
 

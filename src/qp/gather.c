@@ -69,14 +69,20 @@ static enum ibv_wc_status resolve(struct wf_qp *qp, const struct sge_list *l, ui
             snprintf(qp->env->detail, sizeof(qp->env->detail), "SGE %u: %s", i, text);
             return IBV_WC_LOC_PROT_ERR;
         }
-        struct iovec *first = &iov[*niov];
+        off = 0;
+        if (!wf_key_in_pieces(qp->env->keys, s->lkey)) {
+            if (!host && !(l->need & IBV_ACCESS_LOCAL_WRITE))
+                host = zeros();
+            if (*niov == WF_MAX_IOV)
+                break;
+            iov[(*niov)++] = (struct iovec){.iov_base = host, .iov_len = take};
+            left -= take;
+            continue;
+        }
         uint32_t got = (uint32_t)wf_access_map(qp->env->keys, &req, iov, niov);
-        if (!host && !(l->need & IBV_ACCESS_LOCAL_WRITE) && got)
-            first->iov_base = zeros();
         left -= got;
         if (got < take)
             break;
-        off = 0;
     }
     *len -= left;
     return IBV_WC_SUCCESS;

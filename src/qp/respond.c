@@ -73,7 +73,9 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);
         return -EINVAL;
     }
-    if (n) {
+    if (n && !wf_key_in_pieces(qp->env->keys, req.key)) {
+        iov[niov++] = (struct iovec){host, n};
+    } else if (n) {
         n = (uint32_t)wf_access_map(qp->env->keys, &req, iov, &niov);
         wf_gather_trim(qp, iov, &niov, &n);
         if (n < req.len) {

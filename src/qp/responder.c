@@ -197,9 +197,13 @@ static int open_write(struct wf_qp *qp, const struct wf_pkt *pkt)
     return check_rkey(qp, pkt->rkey, pkt->va, pkt->dma_len, IBV_ACCESS_REMOTE_WRITE, &host);
 }
 
-static int place_write(struct wf_qp *qp, const struct wf_pkt *pkt)
+static int place_write(struct wf_qp *qp, const struct wf_pkt *pkt, void *host)
 {
     struct iovec iov[WF_MAX_IOV];
+    if (!wf_key_in_pieces(qp->env->keys, qp->resp.rkey)) {
+        iov[0] = (struct iovec){host, pkt->len};
+        return wf_place(qp, pkt, 0, iov, 1);
+    }
     for (uint32_t done = 0, n; done < pkt->len; done += n) {
         struct wf_access_req req = {
             .key = qp->resp.rkey, .addr = qp->resp.va + done, .len = pkt->len - done};
@@ -229,7 +233,7 @@ static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fl
         out = check_rkey(qp, r->rkey, r->va, pkt->len, IBV_ACCESS_REMOTE_WRITE, &host);
         if (out)
             return out;
-        if (place_write(qp, pkt))
+        if (place_write(qp, pkt, host))
             return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
     }
     r->va += pkt->len;

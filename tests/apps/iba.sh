@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 120
-# cases: tour loop rc uc ud
+# cases: tour loop pieces rc uc ud
 # Async-verbs programs: examples/iba on their own, and with the verbs programs of ibverbs-utils as
 # peers, both ways round, over shared memory and over UDP, polling and on events.
 . "$(dirname "$0")/../lib/lib.sh"
@@ -21,6 +21,13 @@ fi
 
 if [ "$1" = loop ]; then
     run "$tools/iba_loop" | grep -q exchanged || fail "verbs and async verbs on one engine"
+    exit
+fi
+
+if [ "$1" = pieces ]; then
+    for path in "" udp; do
+        WEFT_PATH=$path run "$tools/iba_pieces" | grep -q moved || fail "scattered regions, path '$path'"
+    done
     exit
 fi
 

@@ -184,17 +184,27 @@ static int take_many(struct wf_hca *h, struct wf_cq *cq, int n, struct ibv_wc *w
     return got;
 }
 
-// What one poll may do besides handing out what is there: receive, and unless that already brought
-// something, send. Acknowledgements then go out with the next call, behind what the program sends
-// in answer; if no call comes, the engine's thread sends them.
+// Polls that an acknowledgement may wait for: others may join it, or the program's own answer may
+// go first. If no more polls come, the engine's thread sends it.
+#define ACK_PATIENCE      4u
+#define ACK_PATIENCE_BUSY 16u // while each poll brings completions
+
+static bool may_wait(struct wf_hca *h, bool some)
+{
+    if (!h->threaded || h->mode == WF_THREAD_DOZE || (h->urgent && !some))
+        return false;
+    return ++h->ack_waits < (some ? ACK_PATIENCE_BUSY : ACK_PATIENCE);
+}
+
+// What one poll may do besides handing out what is there: receive, and send what is due.
 static bool progress_for(struct wf_hca *h, struct wf_cq *cq)
 {
     wf_receive_locked(h);
-    bool some = wf_cqring_pending(cq);
-    if (h->ready.head && (!some || !h->threaded || h->mode == WF_THREAD_DOZE))
+    if (h->ready.head && !may_wait(h, wf_cqring_pending(cq))) {
+        h->ack_waits = 0;
         wf_send_locked(h);
-    some = wf_cqring_pending(cq);
-    return wf_polled_locked(h, some);
+    }
+    return wf_polled_locked(h, wf_cqring_pending(cq));
 }
 
 static void leave(struct wf_hca *h, bool yield)

@@ -118,6 +118,8 @@ struct wf_hca {
     struct wf_mcast_member *mcast;
 
     struct wf_qp_list ready, blocked;
+    uint32_t urgent;     // of `ready`: have more to do than to acknowledge (never too low)
+    uint32_t ack_waits;  // polls since the oldest acknowledgement became due
     struct wf_qp **heap; // timers, by heap_key
     uint32_t heap_len, heap_room;
 
@@ -127,7 +129,7 @@ struct wf_hca {
     int kick_fd;
     enum wf_thread_mode mode;
     uint32_t polls;       // progress made by callers, for the thread to see
-    uint32_t earnest; // polls in a row after which the thread leaves the work to pollers
+    uint32_t earnest;     // polls in a row after which the thread leaves the work to pollers
     uint32_t polls_awake; // since the last doze
     uint32_t empty_polls;
     uint32_t udp_skip;
@@ -179,11 +181,12 @@ void wf_deliver(void *arg, const struct wf_pkt *pkt); // dispatch.c: links call 
 int wf_progress_locked(struct wf_hca *h);
 int wf_receive_locked(struct wf_hca *h);
 void wf_send_locked(struct wf_hca *h);
-void wf_damaged(void *arg, uint32_t dqpn);            // likewise
-int wf_tap_verb(struct wf_hca *h, const char *verb);  // tap.c
+void wf_damaged(void *arg, uint32_t dqpn);           // likewise
+int wf_tap_verb(struct wf_hca *h, const char *verb); // tap.c
 void wf_run_ready(struct wf_hca *h);
 void wf_ready(struct wf_qp *qp);
-void wf_forget(struct wf_qp *qp); // off all lists, it goes away
+void wf_ready_lazily(struct wf_qp *qp); // only an acknowledgement is due
+void wf_forget(struct wf_qp *qp);       // off all lists, it goes away
 
 void wf_heap_put(struct wf_hca *h, struct wf_qp *qp); // timers.c
 void wf_heap_remove(struct wf_hca *h, struct wf_qp *qp);

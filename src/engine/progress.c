@@ -53,9 +53,20 @@ static void unlink_from(struct wf_qp_list *l, struct wf_qp *qp)
 
 void wf_ready(struct wf_qp *qp)
 {
+    struct wf_hca *h = wf_hca_of(qp);
+    h->urgent += !qp->on_ready || qp->lazy;
+    qp->lazy = false;
     if (qp->on_ready)
         return;
     qp->on_ready = true;
+    push(&h->ready, qp);
+}
+
+void wf_ready_lazily(struct wf_qp *qp)
+{
+    if (qp->on_ready)
+        return;
+    qp->on_ready = qp->lazy = true;
     push(&wf_hca_of(qp)->ready, qp);
 }
 
@@ -65,7 +76,7 @@ void wf_forget(struct wf_qp *qp)
     if (qp->on_ready) {
         unlink_from(&h->ready, qp);
         unlink_from(&h->blocked, qp);
-        qp->on_ready = false;
+        qp->on_ready = qp->lazy = false;
     }
     wf_heap_remove(h, qp);
 }
@@ -90,9 +101,10 @@ static void run_round(struct wf_hca *h)
 {
     struct wf_qp_list round = h->ready;
     h->ready = (struct wf_qp_list){0};
+    h->urgent = 0;
     struct wf_qp *qp;
     while ((qp = pop(&round))) {
-        qp->on_ready = false;
+        qp->on_ready = qp->lazy = false;
         run_one(h, qp);
     }
 }
@@ -116,8 +128,10 @@ static void retry_blocked(struct wf_hca *h)
     struct wf_qp *qp;
     struct wf_qp_list blocked = h->blocked;
     h->blocked = (struct wf_qp_list){0};
-    while ((qp = pop(&blocked)))
+    while ((qp = pop(&blocked))) {
         push(&h->ready, qp);
+        h->urgent++;
+    }
 }
 
 static int poll_udp(struct wf_hca *h)

@@ -170,6 +170,7 @@ const struct wf_qp_ops wf_engine_qp_ops = {
     .srq_event = op_srq_event,
     .cq_overrun = op_cq_overrun,
     .ready = wf_ready,
+    .ack_due = wf_ready_lazily,
     .deadline = op_deadline,
     .revoked = op_revoked,
     .xrc_srq = op_xrc_srq,

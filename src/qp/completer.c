@@ -38,6 +38,13 @@ static void go_back_once(struct wf_qp *qp)
     qp->env->ops->ready(qp);
 }
 
+// Room or read depth came free: is there anything to use it for?
+static void go_on(struct wf_qp *qp)
+{
+    if (qp->sq.next != qp->sq.head || qp->state == IBV_QPS_SQD)
+        qp->env->ops->ready(qp);
+}
+
 static void finish(struct wf_qp *qp, struct wf_swqe *w)
 {
     qp->req.una_psn = (w->psn + w->npsn) & WF_PSN_MASK;
@@ -72,7 +79,7 @@ static bool acknowledge(struct wf_qp *qp, uint32_t upto)
         skip_acknowledged(qp);
         wf_req_window_grow(qp, acked);
         wf_timer_progress(qp);
-        qp->env->ops->ready(qp);
+        go_on(qp);
     }
     return complete;
 }
@@ -184,7 +191,7 @@ static void read_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *
     skip_acknowledged(qp);
     wf_req_window_grow(qp, npsn);
     wf_timer_progress(qp);
-    qp->env->ops->ready(qp);
+    go_on(qp);
 }
 
 static void single_done(struct wf_qp *qp, struct wf_swqe *w)
@@ -194,7 +201,7 @@ static void single_done(struct wf_qp *qp, struct wf_swqe *w)
     finish(qp, w);
     skip_acknowledged(qp);
     wf_timer_progress(qp);
-    qp->env->ops->ready(qp);
+    go_on(qp);
 }
 
 static void atomic_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *pkt)

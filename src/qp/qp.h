@@ -63,6 +63,7 @@ struct wf_qp_ops {
     void (*event)(struct wf_qp *qp, enum ibv_event_type type);
     void (*srq_event)(struct wf_srq *srq, enum ibv_event_type type);
     void (*cq_overrun)(struct wf_qp *qp, struct wf_cq *cq);
+    void (*ack_due)(struct wf_qp *qp);               // as ready, but it may wait for company
     void (*ready)(struct wf_qp *qp);                 // call wf_qp_run() soon
     void (*deadline)(struct wf_qp *qp);              // qp->deadline came nearer
     void (*revoked)(struct wf_qp *qp, uint32_t key); // wait for peers' copies under the key
@@ -173,6 +174,7 @@ struct wf_qp {
     uint64_t heap_key;
     uint32_t heap_pos; // 0: not in the engine's heap
     bool on_ready;
+    bool lazy; // on the ready list for an acknowledgement only
     struct wf_qp *ready_next;
     uint64_t stat_retransmits, stat_rnr, stat_timeouts;
     enum wf_reason root; // what put it into ERR or SQE; flushes name it

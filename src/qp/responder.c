@@ -472,8 +472,10 @@ static void request_rc(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flag
     advance(qp, npsn, answered || flags & WF_F_LAST);
     if (!answered && pkt->flags & WF_PKT_ACK_REQ)
         qp->resp.ack_due = true;
-    if (answered || qp->resp.ack_due)
+    if (answered)
         qp->env->ops->ready(qp);
+    else if (qp->resp.ack_due)
+        qp->env->ops->ack_due(qp);
 }
 
 // UC never answers: a broken message is dropped up to the next first packet (IBA 9.8.2).

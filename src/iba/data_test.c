@@ -644,6 +644,34 @@ static void test_window_grants_what_it_was_bound_for(void **state)
     rig_ok(&rig, &c, rig.v->DestroyMw(mw, irp));
 }
 
+// A window over the seam of two pieces.
+static void test_window_on_a_scattered_region(void **state)
+{
+    struct rig_call c;
+    SCATTER_GATHER_LIST *sg = calloc(1, sizeof(*sg) + 2 * sizeof(sg->Elements[0]));
+    sg->NumberOfElements = 2;
+    sg->Elements[0].Address = MmGetPhysicalAddress(mem + 6 * PAGE_SIZE);
+    sg->Elements[1].Address = MmGetPhysicalAddress(mem + 3 * PAGE_SIZE);
+    sg->Elements[0].Length = sg->Elements[1].Length = PAGE_SIZE;
+    pair(IbQpTypeReliableConn, NULL);
+    PIRP irp = rig_begin(&rig, &c);
+    IB_MR *region = (IB_MR *)rig_ok(&rig, &c, rig.v->RegScatterGather(set.pd, sg, ALL, irp));
+    irp = rig_begin(&rig, &c);
+    IB_MW *mw = (IB_MW *)rig_ok(&rig, &c, rig.v->CreateMw(set.pd, NULL, irp));
+    char *seam = (char *)(ULONG_PTR)(PAGE_SIZE - 8);
+    bind(mw, region, seam, 16, IB_AC_RDMA_WRITE);
+    write_to(seam, mw->RKey, IbWcSuccess);
+    assert_memory_equal(mem + 7 * PAGE_SIZE - 8, "xxxxxxxx", 8);
+    assert_memory_equal(mem + 3 * PAGE_SIZE, "xxxxxxxx", 8);
+    assert_int_equal(mem[3 * PAGE_SIZE + 8], 0);
+    write_to(seam + 1, mw->RKey, IbWcRemAccessErr);
+    unpair();
+    irp = rig_begin(&rig, &c);
+    rig_ok(&rig, &c, rig.v->DestroyMw(mw, irp));
+    rig_dereg(&rig, region);
+    free(sg);
+}
+
 static void test_dereg_stays_pending_while_a_window_is_bound(void **state)
 {
     for (int how = 0; how < 2; how++) {
@@ -828,6 +856,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_dma_region_reaches_any_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_window_grants_what_it_was_bound_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_window_on_a_scattered_region, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dereg_stays_pending_while_a_window_is_bound, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_read_needs_its_bit_unless_the_client_is_literal, setup,

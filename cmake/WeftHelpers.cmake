@@ -8,6 +8,12 @@ function(wf_layer folder)
   target_link_libraries(wf_${folder} PUBLIC ${ARG_DEPENDS} Threads::Threads)
 endfunction()
 
+# Sanitizers slow some tests down by an order of magnitude.
+set(WEFT_UNIT_TIMEOUT 60)
+if(WEFT_SANITIZE)
+  set(WEFT_UNIT_TIMEOUT 300)
+endif()
+
 # A unit test beside its source: ctest "unit/<name>", label "unit".
 #   wf_unit_test(icrc SOURCES icrc_test.c DEPENDS wf_wire)
 function(wf_unit_test name)
@@ -16,7 +22,7 @@ function(wf_unit_test name)
   set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE ${ARG_DEPENDS} cmocka)
   add_test(NAME unit/${name} COMMAND ${name}_test)
-  set_tests_properties(unit/${name} PROPERTIES LABELS unit TIMEOUT 60 SKIP_RETURN_CODE 77)
+  set_tests_properties(unit/${name} PROPERTIES LABELS unit TIMEOUT ${WEFT_UNIT_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
 
 # A libFuzzer target for a decoder, built with WEFT_FUZZ=ON and clang only: build/fuzz/<name>.

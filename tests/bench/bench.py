@@ -20,6 +20,10 @@ class Missing(Exception):
     """A row cannot be measured here: the text says why."""
 
 
+def program_of(cmd):
+    return os.path.basename(cmd[cmd.index("--") + 1] if "--" in cmd else cmd[0])
+
+
 def pair(server, client, delay=0.4, timeout=60):
     """Output of both, once the client has ended."""
     s = subprocess.Popen(server, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -31,13 +35,13 @@ def pair(server, client, delay=0.4, timeout=60):
     except FileNotFoundError as e:
         raise Missing(f"{e.filename} is not installed")
     except subprocess.TimeoutExpired:
-        raise Missing(f"{' '.join(client)}: no end within {timeout} s")
+        raise Missing(f"{program_of(client)}: no end within {timeout} s")
     finally:
         s.kill()
         s.wait()
     if c.returncode or s.returncode:
         last = (c.stdout + out).strip().splitlines()[-1:] or ["no output"]
-        raise Missing(f"{client[-2] if len(client) > 1 else client}: {last[0]}")
+        raise Missing(f"{program_of(client)}: {last[0]}")
     return c.stdout, out
 
 
@@ -253,10 +257,36 @@ def show(r):
               f"{text(r['ratio_to_bare_copy']):>7}")
 
 
+def markdown(m, quick, results):
+    def text(v):
+        return "" if v is None else f"{v:,.2f}" if v < 1000 else f"{v:,.0f}"
+    lines = [f"{time.strftime('%Y-%m-%d')}, {m['cpu']}, {m['cpus']} CPUs, {m['memory_gib']} GiB, Linux "
+             f"{m['kernel']}, load {m['load']:.1f} at the start{', --quick' if quick else ''}", "",
+             "| row | Weft | peer | ratio | goal | reached |", "|---|---|---|---|---|---|"]
+    for r in results:
+        peer = f"{r['peer']} {text(r.get('peer_figure'))}".strip()
+        if "bare_copy" in r:
+            peer += f"; bare copy {text(r['bare_copy'])}"
+        lines.append(f"| {r['row']} | {text(r.get('weft'))} {r['unit'] if 'weft' in r else ''} | {peer} | "
+                     f"{text(r.get('ratio'))} | {r['goal']} | {r.get('why', r['verdict'])} |")
+    return "\n".join(lines)
+
+
+def write_markdown(path, table):
+    """Between the marks of a page."""
+    with open(path) as f:
+        page = f.read()
+    head, _, rest = page.partition("<!-- bench -->\n")
+    _, _, tail = rest.partition("<!-- end -->")
+    with open(path, "w") as f:
+        f.write(f"{head}<!-- bench -->\n{table}\n<!-- end -->{tail}")
+
+
 def main():
     ap = argparse.ArgumentParser(prog="bench")
     ap.add_argument("--quick", action="store_true")
     ap.add_argument("--json", metavar="FILE")
+    ap.add_argument("--markdown", metavar="FILE")
     args = ap.parse_args()
     m = machine()
     print(f"{m['cpu']}, {m['cpus']} CPUs, {m['memory_gib']} GiB, Linux {m['kernel']}, load {m['load']:.1f}\n")
@@ -265,6 +295,8 @@ def main():
     for row in ROWS:
         results.append(measure(row, args.quick))
         show(results[-1])
+    if args.markdown:
+        write_markdown(args.markdown, markdown(m, args.quick, results))
     if args.json:
         with open(args.json, "w") as f:
             json.dump({"machine": m, "quick": args.quick, "time": int(time.time()), "rows": results}, f,

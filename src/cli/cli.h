@@ -28,6 +28,15 @@ struct cli_command {
 int cli_run(int argc, char **argv);
 int cli_version(int argc, char **argv);
 int cli_explain(int argc, char **argv);
+int cli_status(int argc, char **argv);
+int cli_stat(int argc, char **argv);
+int cli_top(int argc, char **argv);
+int cli_why(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+int cli_faults(int argc, char **argv);
+int cli_capture(int argc, char **argv);
+int cli_helper(int argc, char **argv); // devinfo, perf
+int cli_topic(const char *topic);      // weft help TOPIC
 int cli_explain_pid(const char *pid, bool json);
 
 // N local ranks of a program that uses PMI, ppn of them a node. The environment is the caller's.

@@ -46,6 +46,7 @@ int wf_ctx_close(struct wf_ctx *ctx)
     struct wf_hca *h = ctx->hca;
     wf_enter(h);
     ctx->ops = NULL;
+    wf_leaks_of_context(ctx);
     destroy_all(ctx);
     DL_DELETE(h->ctxs, ctx);
     wf_exit(h);

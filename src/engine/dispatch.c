@@ -96,6 +96,8 @@ void wf_damaged(void *arg, uint32_t dqpn)
 void wf_deliver(void *arg, const struct wf_pkt *pkt)
 {
     struct wf_hca *h = arg;
+    h->rx_packets++;
+    h->rx_bytes += pkt->len;
     if (__builtin_expect(pkt->flags & WF_PKT_DAMAGED, 0)) {
         wf_damaged(h, pkt->dqpn);
         drop(WF_R_BAD_ICRC, pkt);

@@ -144,7 +144,8 @@ struct wf_hca {
     bool force_udp;           // WEFT_PATH=udp: even within the host
     uint16_t pkeys[WF_PKEYS]; // 0: no entry
     uint32_t moderated_cqs;
-    struct wf_tap *tap;                       // faults and captures, NULL: none (tap.h)
+    uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes; // on all paths, one-sided ones too
+    struct wf_tap *tap;                                  // faults and captures, NULL: none (tap.h)
     uint32_t control_faults, control_capture; // of weftd's control page: what is done already
     uint64_t qkey_violations, pkey_violations;
 };
@@ -182,6 +183,8 @@ int wf_progress_locked(struct wf_hca *h);
 int wf_receive_locked(struct wf_hca *h);
 void wf_send_locked(struct wf_hca *h);
 void wf_damaged(void *arg, uint32_t dqpn);           // likewise
+void wf_leaks_of_context(struct wf_ctx *ctx);        // leaks.c
+void wf_leaks_watch(struct wf_hca *h);               // NULL: the engine is gone
 int wf_tap_verb(struct wf_hca *h, const char *verb); // tap.c
 void wf_run_ready(struct wf_hca *h);
 void wf_ready(struct wf_qp *qp);

@@ -74,6 +74,7 @@ static int make(struct wf_hca **out)
         return err;
     }
     wf_tap_start(*out);
+    wf_leaks_watch(*out);
     err = wf_thread_start(*out);
     if (err)
         wf_hca_destroy(*out);
@@ -102,6 +103,7 @@ void wf_hca_put(struct wf_hca *hca)
     // An engine from before a fork() is not ours to stop.
     if (hca == process_hca && --hca->refs == 0) {
         process_hca = NULL;
+        wf_leaks_watch(NULL);
         wf_thread_stop(hca);
         wf_hca_destroy(hca);
     }

@@ -13,6 +13,8 @@
 static inline int transmit(struct wf_hca *h, struct wf_qp *qp, struct wf_link *link,
                            const struct wf_path *path, struct wf_pkt *pkt)
 {
+    h->tx_packets++;
+    h->tx_bytes += pkt->len;
     if (__builtin_expect(h->tap != NULL, 0))
         return wf_tap_send(qp, link, path, pkt);
     return link->ops->send(link, path, pkt);
@@ -71,7 +73,11 @@ static int op_onesided(struct wf_qp *qp, const struct wf_swqe *w, const struct i
                              .len = len,
                              .final = off + len == w->len};
     int ret = w->opcode == IBV_WR_RDMA_READ ? wf_onesided_read(&op) : wf_onesided_write(&op);
-    if (__builtin_expect(h->tap != NULL, 0) && !ret)
+    if (ret)
+        return ret;
+    h->tx_packets++;
+    *(w->opcode == IBV_WR_RDMA_READ ? &h->rx_bytes : &h->tx_bytes) += len;
+    if (__builtin_expect(h->tap != NULL, 0))
         wf_tap_onesided(qp, w, iov, niov, off, len);
     return ret;
 }

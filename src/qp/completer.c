@@ -65,6 +65,7 @@ static bool acknowledge(struct wf_qp *qp, uint32_t upto)
     while ((w = oldest(qp)) && wf_psn_diff(upto, r->una_psn) > 0) {
         if (wf_wr_is_answered(w->opcode)) {
             complete = false;
+            qp->env->counters.implied_nak_seq_err++;
             break;
         }
         uint32_t end = (w->psn + w->npsn) & WF_PSN_MASK;
@@ -86,6 +87,7 @@ static bool acknowledge(struct wf_qp *qp, uint32_t upto)
 
 static void sequence_nak(struct wf_qp *qp)
 {
+    qp->env->counters.packet_seq_err++;
     if (qp->req.rnr_until || qp->req.went_back)
         return;
     if (!qp->req.retries) {
@@ -102,6 +104,7 @@ static void rnr_nak(struct wf_qp *qp, uint8_t syndrome)
     if (qp->req.rnr_until)
         return;
     qp->stat_rnr++;
+    qp->env->counters.rnr_nak_retry_err++;
     if (!qp->req.rnr_retries) {
         wf_retire_failed(qp, IBV_WC_RNR_RETRY_EXC_ERR, WF_R_RNR_RETRIES);
         return;

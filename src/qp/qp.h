@@ -78,7 +78,19 @@ struct wf_qp_ops {
     enum wf_reason (*diagnose)(struct wf_qp *qp, enum wf_reason why, char *text, size_t len);
 };
 
+// Names are those of mlx5's hw_counters.
+struct wf_counters {
+    uint64_t rx_write_requests, rx_read_requests, rx_atomic_requests;
+    uint64_t out_of_buffer, out_of_sequence, duplicate_request;
+    uint64_t rnr_nak_retry_err, packet_seq_err, implied_nak_seq_err, local_ack_timeout_err;
+    uint64_t req_cqe_error, req_cqe_flush_error, resp_cqe_error, resp_cqe_flush_error;
+    uint64_t req_remote_access_errors, req_remote_invalid_request;
+    uint64_t resp_remote_access_errors, resp_local_length_error;
+    uint64_t roce_adp_retrans; // packets sent again
+};
+
 struct wf_qp_env {
+    struct wf_counters counters;
     const struct wf_qp_ops *ops;
     void *arg;
     struct wf_keys *keys;

@@ -99,6 +99,7 @@ void wf_req_go_back(struct wf_qp *qp)
     r->went_back = true;
     r->failing = false;
     qp->stat_retransmits++;
+    qp->env->counters.roce_adp_retrans++;
 }
 
 static void fill_extension(const struct wf_qp *qp, const struct wf_swqe *w, bool first, bool last,

@@ -376,8 +376,14 @@ static int execute(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags, u
         return out;
     if (flags & WF_F_SEND)
         return execute_send(qp, pkt, flags);
-    if (flags & WF_F_WRITE)
+    if (flags & WF_F_WRITE) {
+        qp->env->counters.rx_write_requests += (flags & WF_F_FIRST) != 0;
         return execute_write(qp, pkt, flags);
+    }
+    if (flags & WF_F_READ)
+        qp->env->counters.rx_read_requests++;
+    else
+        qp->env->counters.rx_atomic_requests++;
     switch (WF_OPCODE_OP(pkt->opcode)) {
     case WF_OP_READ_REQ:
         return execute_read(qp, pkt, npsn);
@@ -435,6 +441,7 @@ static void answer_rc(struct wf_qp *qp, const struct wf_pkt *pkt, int out)
 {
     if (out == NOT_READY) {
         // What follows is dropped without a sequence NAK until this PSN comes again.
+        qp->env->counters.out_of_buffer++;
         qp->resp.nak_sent = true;
         wf_resp_nak(qp, (uint8_t)(WF_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f)), pkt->psn);
         return;
@@ -444,7 +451,8 @@ static void answer_rc(struct wf_qp *qp, const struct wf_pkt *pkt, int out)
     wf_qp_to_error(qp);
     if (out == WF_SYN_NAK_INV_REQ)
         qp->env->ops->event(qp, IBV_EVENT_QP_REQ_ERR);
-    else if (out == WF_SYN_NAK_REM_ACCESS)
+    qp->env->counters.resp_remote_access_errors += out == WF_SYN_NAK_REM_ACCESS;
+    if (out == WF_SYN_NAK_REM_ACCESS)
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);
 }
 
@@ -452,10 +460,12 @@ static void request_rc(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flag
 {
     int32_t ahead = wf_psn_diff(pkt->psn, epsn_of(qp));
     if (ahead < 0) {
+        qp->env->counters.duplicate_request++;
         duplicate(qp, pkt, flags);
         return;
     }
     if (ahead > 0) {
+        qp->env->counters.out_of_sequence++;
         if (!qp->resp.nak_sent)
             wf_resp_nak(qp, WF_SYN_NAK_PSN_SEQ, epsn_of(qp));
         qp->resp.nak_sent = true;

@@ -46,6 +46,17 @@ const char *wf_wc_status_name(enum ibv_wc_status status)
     return "general error";
 }
 
+static void count_failed_send(struct wf_qp *qp, enum ibv_wc_status status)
+{
+    struct wf_counters *n = &qp->env->counters;
+    if (status == IBV_WC_WR_FLUSH_ERR)
+        n->req_cqe_flush_error++;
+    else
+        n->req_cqe_error++;
+    n->req_remote_access_errors += status == IBV_WC_REM_ACCESS_ERR;
+    n->req_remote_invalid_request += status == IBV_WC_REM_INV_REQ_ERR;
+}
+
 static void complete_send(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why)
 {
     uint32_t counter = qp->sq.una++;
@@ -57,6 +68,8 @@ static void complete_send(struct wf_qp *qp, enum ibv_wc_status status, enum wf_r
     }
     if (status == IBV_WC_SUCCESS && !qp->sig_all && !(w->flags & IBV_SEND_SIGNALED))
         return;
+    if (status != IBV_WC_SUCCESS)
+        count_failed_send(qp, status);
     struct wf_completion c = {.wqe_adr = send_adr(qp, counter),
                               .send = true,
                               .arbel_opcode = info->arbel,
@@ -156,6 +169,12 @@ void wf_recv_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason 
 {
     if (!qp->resp.has_wqe)
         return;
+    struct wf_counters *n = &qp->env->counters;
+    if (status == IBV_WC_WR_FLUSH_ERR)
+        n->resp_cqe_flush_error++;
+    else
+        n->resp_cqe_error++;
+    n->resp_local_length_error += status == IBV_WC_LOC_LEN_ERR;
     struct wf_completion c = {.status = status, .opcode = IBV_WC_RECV, .reason = why};
     wf_complete_recv(qp, &c);
 }

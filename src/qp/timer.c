@@ -69,6 +69,7 @@ static void ack_timeout(struct wf_qp *qp)
         return;
     }
     qp->stat_timeouts++;
+    qp->env->counters.local_ack_timeout_err++;
     if (!qp->req.retries) {
         if (wf_migrate_instead_of_failing(qp))
             return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What completion and asynchronous events share: a descriptor that is readable exactly while a
 // queue holds events, and the count of acknowledgements that destroying an object waits for.
+#include "base/notes.h"
 #include "verbs/face.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -65,6 +66,7 @@ void wf_vacks_wait(const struct wf_vacks *acks)
 {
     bool told = false;
     uint32_t missing;
+    int wait = -1;
 
     pthread_mutex_lock(acks->mutex);
     while ((missing = atomic_load(acks->delivered) - *acks->completed) != 0) {
@@ -79,8 +81,11 @@ void wf_vacks_wait(const struct wf_vacks *acks)
         if (pthread_cond_timedwait(acks->cond, acks->mutex, &until) == ETIMEDOUT) {
             wf_explain(WF_R_EVENT_ACK, "destroying %s %u waits for %u events to be acknowledged",
                        acks->what, acks->id, missing);
+            wait = wf_wait_begin("destroying %s %u waits for %u events to be acknowledged",
+                                 acks->what, acks->id, missing);
             told = true;
         }
     }
+    wf_wait_end(wait);
     pthread_mutex_unlock(acks->mutex);
 }

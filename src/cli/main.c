@@ -73,9 +73,15 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0)
         return cli_version(argc - 1, argv + 1);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].main(argc - 1, argv + 1);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        static char name[32]; // what getopt's messages begin with
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        snprintf(name, sizeof(name), "weft %s", commands[i].name);
+        if (commands[i].main != cli_helper)
+            argv[1] = name;
+        return commands[i].main(argc - 1, argv + 1);
+    }
     fprintf(stderr, "weft: no command \"%s\"; `weft --help` lists them\n", argv[1]);
     return CLI_USAGE;
 }

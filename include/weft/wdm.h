@@ -126,8 +126,8 @@ typedef struct _GUID {
 #ifndef DEFINE_GUID
 #ifdef INITGUID
 #define DEFINE_GUID(name, l, w1, w2, b1, b2, b3, b4, b5, b6, b7, b8)                               \
-    WEFT_EXTERN_C const GUID name;                                                                 \
-    WEFT_API __attribute__((weak)) const GUID name = {l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}}
+    WEFT_EXTERN_C const GUID name __attribute__((weak, visibility("default")));                    \
+    const GUID name = {l, w1, w2, {b1, b2, b3, b4, b5, b6, b7, b8}}
 #else
 #define DEFINE_GUID(name, l, w1, w2, b1, b2, b3, b4, b5, b6, b7, b8) WEFT_EXTERN_C const GUID name
 #endif

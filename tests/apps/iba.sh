@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 120
-# cases: tour loop pieces rc uc ud
+# cases: tour loop pieces port rc uc ud
 # Async-verbs programs: examples/iba on their own, and with the verbs programs of ibverbs-utils as
 # peers, both ways round, over shared memory and over UDP, polling and on events.
 . "$(dirname "$0")/../lib/lib.sh"
@@ -15,6 +15,7 @@ if [ "${1:-tour}" = tour ]; then
     for policy in "" pend; do
         WEFT_IBA_POLICY=$policy WEFT_IRQL=abort run "$tour" >"$tmp/tour" || fail "$(cat "$tmp/tour")"
         grep -q '^closed' "$tmp/tour" || fail "$(cat "$tmp/tour")"
+        WEFT_IBA_POLICY=$policy run "$tools/iba_client" | grep -q 'in C++' || fail "the C++ client"
     done
     exit
 fi
@@ -28,6 +29,27 @@ if [ "$1" = pieces ]; then
     for path in "" udp; do
         WEFT_PATH=$path run "$tools/iba_pieces" | grep -q moved || fail "scattered regions, path '$path'"
     done
+    exit
+fi
+
+# wait_word WORD: until the program in the background has printed it. 10 seconds.
+wait_word() {
+    for _ in $(seq 200); do
+        grep -q "$1" "$tmp/port" && return 0
+        sleep 0.05
+    done
+    fail "no '$1' from iba_port: $(cat "$tmp/port")"
+}
+
+if [ "$1" = port ]; then
+    run "$tools/iba_port" >"$tmp/port" 2>&1 &
+    pid=$!
+    wait_word waiting
+    ip link set eth0 down
+    wait_word down
+    ip link set eth0 up
+    wait_word active
+    wait $pid || fail "iba_port: $(cat "$tmp/port")"
     exit
 fi
 

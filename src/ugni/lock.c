@@ -89,13 +89,14 @@ bool wf_gni_join(void)
         at_fork = !pthread_atfork(NULL, NULL, forget_parent);
     uint32_t host = wf_gni_host_part();
     int err = wf_gni_shm_open(host);
-    if (!err)
+    if (!err) {
+        wf_gni.pe = WF_GNI_PE(host, wf_gni_shm_slot()); // the threads read it from their start
         err = wf_gni_thread_start();
+    }
     if (err) {
         wf_explain(WF_R_GNI_JOIN, "%s", strerror(-err));
         return false;
     }
-    wf_gni.pe = WF_GNI_PE(host, wf_gni_shm_slot());
     wf_gni.joined = true;
     return true;
 }

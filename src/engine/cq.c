@@ -200,10 +200,8 @@ static bool may_wait(struct wf_hca *h, bool some)
 static bool progress_for(struct wf_hca *h, struct wf_cq *cq)
 {
     wf_receive_locked(h);
-    if (h->ready.head && !may_wait(h, wf_cqring_pending(cq))) {
-        h->ack_waits = 0;
+    if (h->ready.head && !may_wait(h, wf_cqring_pending(cq)))
         wf_send_locked(h);
-    }
     return wf_polled_locked(h, wf_cqring_pending(cq));
 }
 

@@ -32,7 +32,7 @@ void wf_enter_poll(struct wf_hca *h)
 
 void wf_exit(struct wf_hca *h)
 {
-    wf_run_ready(h);
+    wf_run_urgent(h);
     // What is left over (a long copy, a full link) must not wait for the next call when nobody
     // polls.
     bool left = h->ready.head || h->blocked.head;

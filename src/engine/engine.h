@@ -130,6 +130,7 @@ struct wf_hca {
     enum wf_thread_mode mode;
     uint32_t polls;       // progress made by callers, for the thread to see
     uint32_t earnest;     // polls in a row after which the thread leaves the work to pollers
+    uint64_t awake_until; // the thread does not sleep before
     uint32_t polls_awake; // since the last doze
     uint32_t empty_polls;
     uint32_t udp_skip;
@@ -187,6 +188,7 @@ void wf_leaks_of_context(struct wf_ctx *ctx);        // leaks.c
 void wf_leaks_watch(struct wf_hca *h);               // NULL: the engine is gone
 int wf_tap_verb(struct wf_hca *h, const char *verb); // tap.c
 void wf_run_ready(struct wf_hca *h);
+void wf_run_urgent(struct wf_hca *h);
 void wf_ready(struct wf_qp *qp);
 void wf_ready_lazily(struct wf_qp *qp); // only an acknowledgement is due
 void wf_forget(struct wf_qp *qp);       // off all lists, it goes away

@@ -49,6 +49,7 @@ static void __attribute__((destructor)) send_what_is_due(void)
 {
     if (process_hca) {
         wf_enter(process_hca);
+        wf_run_ready(process_hca);
         wf_exit(process_hca);
     }
 }

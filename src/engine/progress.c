@@ -93,6 +93,8 @@ static void run_one(struct wf_hca *h, struct wf_qp *qp)
 void wf_qp_run_now(struct wf_qp *qp)
 {
     // On a list already: its turn comes, and order among blocked QPs stays fair.
+    if (qp->lazy)
+        wf_ready(qp);
     if (!qp->on_ready)
         run_one(wf_hca_of(qp), qp);
 }
@@ -101,12 +103,20 @@ static void run_round(struct wf_hca *h)
 {
     struct wf_qp_list round = h->ready;
     h->ready = (struct wf_qp_list){0};
-    h->urgent = 0;
+    h->urgent = h->ack_waits = 0;
     struct wf_qp *qp;
     while ((qp = pop(&round))) {
         qp->on_ready = qp->lazy = false;
         run_one(h, qp);
     }
+}
+
+static void flush_links(struct wf_hca *h)
+{
+    if (h->shm)
+        h->shm->ops->flush(h->shm);
+    if (h->udp)
+        h->udp->ops->flush(h->udp);
 }
 
 void wf_run_ready(struct wf_hca *h)
@@ -117,10 +127,19 @@ void wf_run_ready(struct wf_hca *h)
             break;
         run_round(h);
     }
-    if (h->shm)
-        h->shm->ops->flush(h->shm);
-    if (h->udp)
-        h->udp->ops->flush(h->udp);
+    flush_links(h);
+}
+
+// For callers that may leave acknowledgements to whoever comes next: a system call less before the
+// program's own answer. Within the host an acknowledgement costs little, and sooner is better.
+void wf_run_urgent(struct wf_hca *h)
+{
+    bool patient = h->udp_qps && h->threaded && h->mode == WF_THREAD_WATCH && !h->urgent;
+    if (!patient || (h->loop && h->loop->ops->poll(h->loop, RX_BUDGET))) {
+        wf_run_ready(h);
+        return;
+    }
+    flush_links(h);
 }
 
 static void retry_blocked(struct wf_hca *h)

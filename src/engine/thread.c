@@ -16,8 +16,10 @@
 #define WATCH_TICK_NS 2000000u
 #define MAX_FDS       8
 #define DOZE_ROUNDS   16
-#define EARNEST_MIN   32u
-#define EARNEST_MAX   (1u << 20)
+// Where something came, more may follow: to look again for so long costs less than to be woken.
+#define LINGER_NS   20000u
+#define EARNEST_MIN 32u
+#define EARNEST_MAX (1u << 20)
 
 void wf_thread_kick(struct wf_hca *h)
 {
@@ -141,10 +143,16 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
         // Set anew each time: the peer that rings takes it back. Before the last look at the rings.
         atomic_store_explicit(&h->region->sleeping, 1, memory_order_seq_cst);
         // Some rounds only: callers want the lock too.
-        for (int i = 0; i < DOZE_ROUNDS; i++)
-            if (!wf_progress_locked(h) && !h->ready.head)
+        int got = 0;
+        for (int i = 0; i < DOZE_ROUNDS; i++) {
+            int n = wf_progress_locked(h);
+            got += n;
+            if (!n && !h->ready.head)
                 break;
-        if (h->ready.head)
+        }
+        if (got)
+            h->awake_until = h->env.now + LINGER_NS;
+        if (h->ready.head || h->env.now < h->awake_until)
             next = h->env.now;
         uint64_t qp = wf_heap_next(h);
         if (qp < next)

@@ -130,7 +130,8 @@ struct wf_gni_region {
     uint64_t addr, len; // whole pages; of segments: 0 and the sum
     gni_mem_segment_t *segs;
     uint32_t n_segs;
-    bool reserved; // GNI_MEM_RESERVE_REGION, not updated yet
+    bool reserved;     // GNI_MEM_RESERVE_REGION, not updated yet
+    uint64_t amo_page; // last page that an AMO found mapped
     uint64_t held_until;
     gni_mem_handle_t handle;
 };

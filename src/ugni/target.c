@@ -86,6 +86,19 @@ int wf_gni_target_copy(uint8_t ptag, uint32_t region, uint64_t addr, void *buf, 
     return st;
 }
 
+// A word that is not mapped yields a status, not a fault. Asking the kernel costs more than the AMO
+// itself, so the page that passed last is not asked about again.
+static bool mapped(struct wf_gni_region *r, void *word, size_t width)
+{
+    uint64_t probe, page = (uintptr_t)word & ~4095ull;
+    if (page == r->amo_page)
+        return true;
+    if (!copy_piece(word, &probe, width, false))
+        return false;
+    r->amo_page = page;
+    return true;
+}
+
 int wf_gni_target_amo(uint8_t ptag, uint32_t region, uint64_t addr, uint32_t cmd, uint64_t words,
                       const uint64_t operand[2], void *old)
 {
@@ -95,11 +108,10 @@ int wf_gni_target_amo(uint8_t ptag, uint32_t region, uint64_t addr, uint32_t cmd
     uint64_t len = words * amo.width;
     int st = wf_gni_target_check(ptag, region, addr, len, true);
     while (!st && len) {
-        uint64_t n, probe;
+        uint64_t n;
         char *p = next_piece(&wf_gni.region[region], &addr, &len, &n);
         for (uint64_t i = 0; i < n; i += amo.width) {
-            if ((i == 0 || ((uintptr_t)(p + i) & 4095) == 0) &&
-                !copy_piece(p + i, &probe, amo.width, false))
+            if (!mapped(&wf_gni.region[region], p + i, amo.width))
                 return WF_GNI_ST_TRANSLATION;
             uint64_t was = wf_gni_amo_apply(&amo, p + i, operand[0], operand[1]);
             if (old) {

@@ -151,20 +151,13 @@ struct sleeper {
     struct pollfd *p;
 };
 
-// Also what a cancelled thread leaves behind.
-static void leave(void *arg)
+static void cancelled(void *arg)
 {
     struct sleeper *s = arg;
     wf_gni_lock();
     for (uint32_t i = 0; i < s->n; i++)
         --*s->w[i].waiters;
     wf_gni_unlock();
-}
-
-static void cancelled(void *arg)
-{
-    struct sleeper *s = arg;
-    leave(s);
     free(s->p);
 }
 
@@ -181,13 +174,15 @@ bool wf_gni_sleep_any(const struct wf_gni_waitable *w, uint32_t n, uint64_t dead
         ++*w[i].waiters;
     }
     wf_gni_doze();
-    wf_gni_unlock();
+    // Cancellation may strike anywhere from inside the unlocking to inside the locking.
     pthread_cleanup_push(cancelled, &s);
+    wf_gni_unlock();
     got = poll(s.p, n, ms);
+    wf_gni_lock();
     pthread_cleanup_pop(0);
     bool interrupted = got < 0 && errno == EINTR;
-    leave(&s);
-    wf_gni_lock();
+    for (uint32_t i = 0; i < n; i++)
+        --*w[i].waiters;
     for (uint32_t i = 0; i < n; i++) {
         uint64_t count;
         if (s.p[i].revents && read(s.p[i].fd, &count, sizeof(count)) < 0)

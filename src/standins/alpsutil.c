@@ -4,6 +4,7 @@
 #include "pmi/ranks.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static int number(const char *name, int otherwise)
@@ -29,7 +30,10 @@ int alps_get_placement_info(uint64_t apid, alpsAppLayout_t *layout, int **placem
         *targetIps = NULL;
     // weft run says where the ranks are; under other launchers a rank counts as alone on its node.
     int size = number(WF_RANKS_SIZE, 1), ppn = number(WF_RANKS_PPN, 1);
-    int first = number(WF_RANKS_RANK, 0) / ppn * ppn;
+    int rank = number(WF_RANKS_RANK, 0), first = rank / ppn * ppn;
+    char text[16];
+    snprintf(text, sizeof(text), "%d", rank);
+    setenv("ALPS_APP_PE", text, 0); // ALPS gave it to every rank; clients read it next
     *layout = (alpsAppLayout_t){.firstPe = first,
                                 .numPesHere = first + ppn > size ? size - first : ppn,
                                 .peDepth = 1,

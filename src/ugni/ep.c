@@ -83,15 +83,15 @@ gni_return_t GNI_EpUnbind(gni_ep_handle_t ep_hndl)
     wf_gni_lock();
     wf_gni_progress();
     struct gni_ep *ep = wf_gni_ep(ep_hndl);
-    if (ep && ep->bound) {
+    // libfabric unbinds endpoints that it never bound, and takes anything but success for fatal.
+    if (ep)
         rc = idle(ep);
-        if (rc == GNI_RC_SUCCESS) {
-            wf_gni_smsg_release(ep);
-            ep->bound = false;
-            ep->peer = NULL;
-        }
-    } else {
-        wf_gni_refuse(rc, "EpUnbind: %s", ep ? "not bound" : "no endpoint");
+    else
+        wf_gni_refuse(rc, "EpUnbind: %p", (void *)ep_hndl);
+    if (rc == GNI_RC_SUCCESS) {
+        wf_gni_smsg_release(ep);
+        ep->bound = false;
+        ep->peer = NULL;
     }
     wf_gni_unlock();
     return rc;

@@ -142,21 +142,16 @@ static void wire_path(const struct wf_cm_route *r, uint8_t out[64])
 
 static int query_path(const struct rcm_call *c, const struct rcm_id *id, uint64_t response)
 {
-    struct {
-        struct rdma_ucm_query_path_resp head;
-        struct ib_path_rec_data data;
-    } resp;
-    memset(&resp, 0, sizeof(resp));
-    size_t len = sizeof(resp.head);
-    if (c->out_len < len)
-        return -ENOSPC;
-    if (id->has_path && c->out_len >= sizeof(resp)) {
-        resp.head.num_paths = 1;
-        resp.data.flags = PATH_FLAGS;
-        wire_path(&id->path, (uint8_t *)resp.data.path_rec);
-        len = sizeof(resp);
-    }
-    return rcm_reply(c, response, &resp, len);
+    struct rdma_ucm_query_path_resp head = {.num_paths = id->has_path ? 1 : 0};
+    struct ib_path_rec_data data = {.flags = PATH_FLAGS};
+    uint8_t resp[sizeof(head) + sizeof(data)];
+    if (c->out_len < sizeof(resp))
+        head.num_paths = 0;
+    size_t len = head.num_paths ? sizeof(resp) : sizeof(head);
+    wire_path(&id->path, (uint8_t *)data.path_rec);
+    memcpy(resp, &head, sizeof(head));
+    memcpy(resp + sizeof(head), &data, sizeof(data));
+    return rcm_reply(c, response, resp, len);
 }
 
 int rcm_cmd_query(const struct rcm_call *c)

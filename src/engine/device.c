@@ -132,7 +132,7 @@ int wf_hca_query_pkey(struct wf_hca *h, uint8_t port, uint32_t index, uint16_t *
 
 uint64_t wf_hca_node_guid(struct wf_hca *h)
 {
-    return h->gids.node_guid; // never changes
+    return h->node_guid;
 }
 
 uint64_t wf_hca_clock(struct wf_hca *h)

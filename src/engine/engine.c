@@ -97,6 +97,7 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
         h->gids = *parts->gids;
     else
         wf_fabric_gids(h->fabric, &h->gids);
+    h->node_guid = h->gids.node_guid;
     h->env = (struct wf_qp_env){.ops = &wf_engine_qp_ops, .arg = h, .keys = &h->keys};
     h->region->view.engine = (uintptr_t)h;
     h->region->view.notes = (uintptr_t)&wf_notes;

@@ -106,6 +106,7 @@ struct wf_hca {
     struct wf_tsc tsc;
     bool fresh; // env.now was read since the lock was taken
     struct wf_gid_table gids;
+    uint64_t node_guid; // never changes, so it is read without the lock
 
     struct wf_qp **qps; // by index, WF_QP_PER_PROCESS
     struct wf_srq **srqs;

@@ -4,6 +4,7 @@
 #include "engine/tap.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,14 +45,30 @@ static void watch_forks(void)
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
+// exit() may be called by a signal handler that interrupted us with a lock held: do not wait for
+// ever.
+static bool lock_soon(pthread_mutex_t *lock)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (pthread_mutex_trylock(lock) == 0)
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
 // At exit: what is due goes out, so that peers learn that their requests are done.
 static void __attribute__((destructor)) send_what_is_due(void)
 {
-    if (process_hca) {
-        wf_enter(process_hca);
-        wf_run_ready(process_hca);
-        wf_exit(process_hca);
+    if (!lock_soon(&process_lock))
+        return;
+    struct wf_hca *h = process_hca;
+    if (h && lock_soon(&h->lock)) {
+        wf_now(h);
+        wf_run_ready(h);
+        wf_exit(h);
     }
+    pthread_mutex_unlock(&process_lock);
 }
 
 static int make(struct wf_hca **out)

@@ -98,6 +98,11 @@ static int receive(struct wf_fabric *f, uint32_t seq, struct wf_fmsg *m, int fds
     int ret = wf_fmsg_recv(f->sock, m, fds, &nfds, MSG_DONTWAIT);
     if (ret == -EAGAIN)
         return ret;
+    // Out of descriptors: that request failed, weftd is still there.
+    if (ret == -EMFILE) {
+        m->status = -EMFILE;
+        ret = 0;
+    }
     if (ret) {
         wf_fabric_lost(f);
         return -ENOTCONN;

@@ -94,7 +94,9 @@ int wf_fmsg_recv(int sock, struct wf_fmsg *m, int fds[WF_FABRIC_FDS], int *nfds,
     *nfds = take_fds(&mh, fds);
     if (n == 0)
         return -ECONNRESET;
-    int ret = mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EPROTO : wf_fmsg_check(m, (size_t)n);
+    int ret = mh.msg_flags & MSG_TRUNC ? -EPROTO : wf_fmsg_check(m, (size_t)n);
+    if (ret == 0 && mh.msg_flags & MSG_CTRUNC)
+        ret = -EMFILE; // the kernel had no room for its descriptors; the message itself is whole
     for (int i = 0; ret && i < *nfds; i++) {
         close(fds[i]);
         fds[i] = -1;

@@ -74,6 +74,9 @@ int wf_fabric_peer(struct wf_fabric *f, uint32_t slot, struct wf_peer **out)
     for (int i = 0; i < WF_FABRIC_FDS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+    if (ret == -EMFILE)
+        return wf_refuse(EMFILE, WF_R_LIMIT, "meeting the process in slot %u: no descriptor left",
+                         slot);
     if (ret)
         return ret;
     e->older = f->peers[slot];

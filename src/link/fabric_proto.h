@@ -81,7 +81,8 @@ struct wf_roster_entry {
 int wf_fmsg_check(const struct wf_fmsg *m, size_t size);
 
 // Send or receive one message. Receive: 0, -EAGAIN, -ECONNRESET (also at the end of the
-// connection), -EPROTO for a malformed one, whose descriptors are closed. *nfds descriptors were
+// connection), -EPROTO for a malformed one, -EMFILE for a whole one whose descriptors found no room
+// here; its descriptors are closed. *nfds descriptors were
 // received, all close-on-exec; slots not filled hold -1. `flags` are those of sendmsg.
 int wf_fmsg_send(int sock, const struct wf_fmsg *m, const int *fds, int nfds, int flags);
 int wf_fmsg_recv(int sock, struct wf_fmsg *m, int fds[WF_FABRIC_FDS], int *nfds, int flags);

@@ -233,7 +233,7 @@ int wf_fabric_connect(uint64_t deadline_ms, bool jitter)
     bool may_spawn = !jitter;
     do {
         int s = try_connect();
-        if (s >= 0 || s == -EACCES)
+        if (s >= 0 || s == -EACCES || s == -EMFILE)
             return s;
         if (s == -ECONNREFUSED || s == -ENOENT) {
             if (may_spawn && (last = wf_fabric_spawn()) < 0)

@@ -249,6 +249,31 @@ static void test_daemon_out_of_descriptors_refuses_and_serves_on(void **state)
     wait_daemon_gone(3000);
 }
 
+// The same for a member: what it asks fails, and it stays a member.
+static void test_member_out_of_descriptors_request_fails_and_it_stays(void **state)
+{
+    struct wf_fabric *f, *late;
+    struct rlimit old, few;
+    struct wf_peer *p;
+    struct member_proc other = member_start(body_join, NULL);
+    uint32_t slot = (uint32_t)member_step(&other);
+    assert_int_equal(wf_fabric_join(&f), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    few = (struct rlimit){(rlim_t)dup(0), old.rlim_max};
+    close((int)few.rlim_cur);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(wf_fabric_peer(f, slot, &p), -EMFILE);
+    uint64_t start = test_now_ms();
+    assert_int_equal(wf_fabric_join(&late), -EMFILE);
+    assert_in_range(test_now_ms() - start, 0, 1000);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_false(event_within(f, WF_FABRIC_LOST, 0));
+    assert_int_equal(wf_fabric_peer(f, slot, &p), 0);
+    wf_fabric_leave(f);
+    member_go(&other);
+    assert_int_equal(member_wait(&other), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_join_daemon_of_other_user_is_refused),
         cmocka_unit_test(test_request_malformed_ends_only_that_connection),
         cmocka_unit_test(test_daemon_out_of_descriptors_refuses_and_serves_on),
+        cmocka_unit_test(test_member_out_of_descriptors_request_fails_and_it_stays),
         cmocka_unit_test(test_join_200_processes_all_get_a_slot),
     };
     own_network("0.2");

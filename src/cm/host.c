@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #define MAX_WAITING 65536 // datagrams; more are dropped, as a port without buffers would
 #define ACK_DELAY   15    // what a host that is scheduled like any program can promise
@@ -32,7 +31,6 @@ struct wf_cm_host {
     STAILQ_HEAD(, waiting) waiting;
     unsigned count;
     unsigned refs; // under `one_lock`
-    pid_t pid;
 };
 
 static pthread_mutex_t one_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -219,7 +217,6 @@ static int make(struct wf_cm_host **out)
     h->timer.work.fn = on_timer;
     h->timer.deadline = WF_NEVER;
     h->receive.fn = on_receive;
-    h->pid = getpid();
     wf_hca_set_mad_handler(h->hca, on_mad, h);
     *out = h;
     return 0;
@@ -230,14 +227,24 @@ no_hca:
     return rc;
 }
 
+// In a child of fork() the parent's is nobody's: another thread may have held its locks.
+static void forget_in_child(void)
+{
+    pthread_mutex_init(&one_lock, NULL);
+    one = NULL;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_in_child);
+}
+
 // It is kept when the last user has gone: disconnects that are under way and TIMEWAIT go on, and a
 // program that opens channel after channel does not join the fabric each time.
 int wf_cm_host_get(struct wf_cm_host **out)
 {
     int rc = 0;
     pthread_mutex_lock(&one_lock);
-    if (one && one->pid != getpid())
-        one = NULL; // the parent's: its engine is not ours
     if (!one)
         rc = make(&one);
     if (rc == 0) {

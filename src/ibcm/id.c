@@ -213,12 +213,24 @@ static void *dispatch(void *arg)
     return NULL;
 }
 
+static void forget_in_child(void)
+{
+    pthread_mutex_init(&ibcm_lock, NULL);
+    pthread_cond_init(&changed, NULL);
+    STAILQ_INIT(&queue);
+    dispatcher_pid = 0;
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_in_child);
+}
+
 static int start_dispatcher(void)
 {
     int rc = 0;
     pthread_mutex_lock(&ibcm_lock);
     if (dispatcher_pid != getpid()) {
-        STAILQ_INIT(&queue);
         rc = -pthread_create(&dispatcher, NULL, dispatch, NULL);
         if (rc == 0)
             dispatcher_pid = getpid();

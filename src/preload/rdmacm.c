@@ -18,6 +18,9 @@
 #define RDMA_CM_RDEV makedev(10, 58)
 
 static _Atomic uint8_t ours[MAX_FD]; // 1: a descriptor of the server
+// The process that `ours` is about. A child of vfork() that closes everything before exec shares
+// this memory, and must not take the descriptors from its parent.
+static _Atomic pid_t owner;
 static const struct wf_rdmacm_server *_Atomic server;
 
 static ssize_t (*next_write)(int, const void *, size_t);
@@ -56,6 +59,16 @@ static const struct wf_rdmacm_server *find_server(void)
     return s && s->version == WF_RDMACM_SERVER_VERSION ? s : NULL;
 }
 
+// A child of fork() begins with none.
+static void own_table(void)
+{
+    pid_t pid = getpid();
+    if (atomic_exchange(&owner, pid) == pid)
+        return;
+    for (int fd = 0; fd < MAX_FD; fd++)
+        atomic_store_explicit(&ours[fd], 0, memory_order_relaxed);
+}
+
 int preload_rdmacm_open(int flags)
 {
     const struct wf_rdmacm_server *s = find_server();
@@ -65,6 +78,7 @@ int preload_rdmacm_open(int flags)
         errno = ENODEV;
         return -1;
     }
+    own_table();
     int fd = s->open(flags);
     if (fd >= MAX_FD) {
         s->close(fd);
@@ -81,7 +95,7 @@ int preload_rdmacm_open(int flags)
 
 static void forget(int fd)
 {
-    if (is_ours(fd) && atomic_exchange(&ours[fd], 0))
+    if (is_ours(fd) && atomic_load(&owner) == getpid() && atomic_exchange(&ours[fd], 0))
         atomic_load(&server)->close(fd);
 }
 
@@ -91,7 +105,8 @@ PRELOAD_EXPORT ssize_t write(int fd, const void *buf, size_t len)
         find_next();
     if (!is_ours(fd))
         return next_write(fd, buf, len);
-    ssize_t n = atomic_load(&server)->write(fd, buf, len);
+    ssize_t n =
+        atomic_load(&owner) == getpid() ? atomic_load(&server)->write(fd, buf, len) : -EBADF;
     if (n >= 0)
         return n;
     errno = (int)-n;

@@ -13,6 +13,7 @@
 
 static LIST_HEAD(, rcm_channel) channels = LIST_HEAD_INITIALIZER(channels);
 static struct wf_cm_host *channels_host; // a child of fork() has another one
+static pid_t channels_pid;
 
 // ---- the descriptor -----------------------------------------------------------------------------
 
@@ -62,6 +63,7 @@ static void begin_anew(struct wf_cm_host *host)
     rcm_services_reset();
     rcm_ports_reset();
     channels_host = host;
+    channels_pid = getpid();
 }
 
 static int open_channel(int flags)
@@ -80,7 +82,7 @@ static int open_channel(int flags)
     LIST_INIT(&c->ids);
     STAILQ_INIT(&c->events);
     wf_cm_lock(c->host);
-    if (channels_host != c->host)
+    if (channels_host != c->host || channels_pid != getpid())
         begin_anew(c->host);
     LIST_INSERT_HEAD(&channels, c, next);
     wf_cm_unlock(c->host);

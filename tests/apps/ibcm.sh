@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 120
-# cases: connect reject altpath sidr
+# cases: connect reject altpath sidr rules
 # The examples of <rdma/ib_cm.h>, between two processes and between two hosts.
 . "$(dirname "$0")/../lib/lib.sh"
 . "$(dirname "$0")/../lib/rdmacm.sh"
 isolate "$@"
 case=${1:-connect}
+if [ "$case" = rules ]; then
+    need "$tools/ibcm_rules"
+    WEFT_LIMIT=60 run "$tools/ibcm_rules" 10.99.0.1
+    exit 0
+fi
 program=$WEFT_BUILD/examples/ib_cm_$case
 need "$program"
 ip addr add 10.99.0.2/24 dev eth0

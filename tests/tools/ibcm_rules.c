@@ -58,7 +58,7 @@ static int handler(struct ib_cm_id *id, struct ib_cm_event *event)
     if (nested)
         ib_destroy_cm_id(id); // forbidden: taken for a non-zero return
     events[event->event]++;
-    return answer;
+    return event->event == IB_CM_REQ_RECEIVED ? answer : 0;
 }
 
 static struct ib_cm_id *new_id(void)

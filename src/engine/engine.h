@@ -132,7 +132,8 @@ struct wf_hca {
     uint32_t polls;       // progress made by callers, for the thread to see
     uint32_t earnest;     // polls in a row after which the thread leaves the work to pollers
     uint64_t awake_until; // the thread does not sleep before
-    uint32_t polls_awake; // since the last doze
+    uint32_t polls_awake; // in a row, since the last doze
+    uint64_t polled_at;
     uint32_t empty_polls;
     uint32_t udp_skip;
     uint32_t stale_polls;

@@ -19,6 +19,7 @@
 #define UDP_POLL_WEIGHT 31u // a look into empty sockets lasts as long as so many into empty rings
 // Polls in vain read the clock this often: enough for timers, which are never that exact.
 #define CLOCK_EVERY 8u
+#define PAUSE_NS    500000u
 
 static void push(struct wf_qp_list *l, struct wf_qp *qp)
 {
@@ -203,11 +204,20 @@ int wf_progress_locked(struct wf_hca *h)
     return got;
 }
 
+// Polls in a row: with a pause among them the count starts anew.
+static bool in_earnest(struct wf_hca *h)
+{
+    if (h->env.now - h->polled_at > PAUSE_NS)
+        h->polls_awake = 0;
+    h->polled_at = h->env.now;
+    return ++h->polls_awake > h->earnest;
+}
+
 bool wf_polled_locked(struct wf_hca *h, int got)
 {
     h->polls++;
     // Somebody polls in earnest: the thread may leave the work to them.
-    if (h->mode == WF_THREAD_DOZE && h->threaded && ++h->polls_awake > h->earnest) {
+    if (h->mode == WF_THREAD_DOZE && h->threaded && in_earnest(h)) {
         h->mode = WF_THREAD_WATCH;
         atomic_store_explicit(&h->region->sleeping, 0, memory_order_relaxed);
         wf_thread_kick(h);

@@ -17,9 +17,10 @@
 #define MAX_FDS       8
 #define DOZE_ROUNDS   16
 // Where something came, more may follow: to look again for so long costs less than to be woken.
-#define LINGER_NS   20000u
-#define EARNEST_MIN 32u
-#define EARNEST_MAX (1u << 20)
+#define LINGER_NS     20000u
+#define EARNEST_MIN   32u
+#define EARNEST_MAX   (1u << 20)
+#define POLLS_A_TICK  16u // fewer are no polling to rely on: a loop that sleeps in between
 
 void wf_thread_kick(struct wf_hca *h)
 {
@@ -118,7 +119,7 @@ static int sleep_ms(struct wf_hca *h, uint64_t next)
 // that spins on its memory, say): next time more polls in a row are asked for.
 static void watch(struct wf_hca *h, uint32_t *seen)
 {
-    bool polled = h->polls != *seen;
+    bool polled = h->polls - *seen >= POLLS_A_TICK;
     *seen = h->polls;
     if (polled) {
         h->earnest = h->earnest / 2 > EARNEST_MIN ? h->earnest / 2 : EARNEST_MIN;

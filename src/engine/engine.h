@@ -227,6 +227,8 @@ void wf_ctx_event(struct wf_ctx *ctx, enum ibv_event_type type, void *object, ui
 void wf_port_event(struct wf_hca *h, enum ibv_event_type type);
 
 struct wf_qp *wf_qp_find(struct wf_hca *h, uint32_t qpn);
+int wf_fetch_remote(struct wf_hca *h, const struct wf_pkt *pkt, uint32_t off,
+                    const struct iovec *dst, int niov);
 int wf_qp_destroy_locked(struct wf_qp *qp);
 void wf_qp_wipe(struct wf_qp *qp);       // qp.c: back to RESET
 void wf_qp_drop_paths(struct wf_qp *qp); // modify.c

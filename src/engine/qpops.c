@@ -46,12 +46,26 @@ static int op_send(struct wf_qp *qp, const struct wf_path *path, struct wf_pkt *
 static int op_fetch(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off,
                     const struct iovec *dst, int niov)
 {
-    (void)qp;
     // A null region takes data and drops it: there is nothing to fetch for it.
     for (int i = 0; i < niov; i++)
         if (!dst[i].iov_base)
             return 0;
-    return wf_remote_copy(pkt->remote, off, dst, niov);
+    return wf_fetch_remote(wf_hca_of(qp), pkt, off, dst, niov);
+}
+
+// As no adapter reads memory for a QP that was destroyed or has failed, the sender's QP is held.
+int wf_fetch_remote(struct wf_hca *h, const struct wf_pkt *pkt, uint32_t off,
+                    const struct iovec *dst, int niov)
+{
+    const struct wf_qp *qp = wf_qp_find(h, pkt->dqpn);
+    const struct wf_peer *peer = qp && qp->path ? qp->path->peer : NULL;
+    if (!peer)
+        return -ESTALE;
+    _Atomic uint32_t *hazard = wf_sender_hold(peer, pkt->sqpn, pkt->dqpn);
+    if (!hazard)
+        return -ESTALE;
+    int err = wf_remote_copy(pkt->remote, off, dst, niov);
+    return wf_sender_release(peer, hazard, pkt->sqpn) ? err : -ESTALE;
 }
 
 static int op_onesided(struct wf_qp *qp, const struct wf_swqe *w, const struct iovec *iov, int niov,
@@ -132,6 +146,13 @@ static void op_revoked(struct wf_qp *qp, uint32_t key)
     wf_hazard_wait(wf_hca_of(qp)->region, key);
 }
 
+static void op_withdrawn(struct wf_qp *qp)
+{
+    struct wf_hca *h = wf_hca_of(qp);
+    if (qp->path && qp->path->link && qp->path->link == h->shm)
+        wf_sender_wait(h->region, qp->qpn);
+}
+
 static struct wf_srq *op_xrc_srq(struct wf_qp *qp, uint32_t srqn)
 {
     struct wf_hca *h = wf_hca_of(qp);
@@ -179,6 +200,7 @@ const struct wf_qp_ops wf_engine_qp_ops = {
     .ack_due = wf_ready_lazily,
     .deadline = op_deadline,
     .revoked = op_revoked,
+    .withdrawn = op_withdrawn,
     .xrc_srq = op_xrc_srq,
     .path_differs = op_path_differs,
     .path_put = op_path_put,

@@ -51,11 +51,11 @@ static void enqueue(struct wf_tap *t, struct wf_held *held)
     *p = held;
 }
 
-static int copy_payload(uint8_t *to, const struct wf_pkt *pkt)
+static int copy_payload(struct wf_hca *h, uint8_t *to, const struct wf_pkt *pkt)
 {
     if (pkt->remote) {
         struct iovec iov = {to, pkt->len};
-        return wf_remote_copy(pkt->remote, 0, &iov, 1);
+        return wf_fetch_remote(h, pkt, 0, &iov, 1);
     }
     for (int i = 0; i < pkt->niov; to += pkt->iov[i].iov_len, i++) {
         if (!pkt->iov[i].iov_base)
@@ -79,7 +79,7 @@ int wf_tap_hold(struct wf_tap *t, bool rx, uint32_t qpn, const struct wf_path *p
     if (path)
         held->path = *path;
     held->pkt = *pkt;
-    if (pkt->len && copy_payload(held->data, pkt)) {
+    if (pkt->len && copy_payload(t->h, held->data, pkt)) {
         free(held);
         return -EFAULT;
     }

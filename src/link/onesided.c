@@ -19,7 +19,8 @@ static bool key_admits(const struct wf_key_entry *k, const struct wf_qp_entry *q
                        const struct wf_onesided *op, uint32_t access, uint64_t *target)
 {
     uint64_t iova = k->iova, len = k->len, addr = k->addr;
-    if (k->flags & WF_KEY_SEGMENTED || k->pd != q->pd || (k->access & access) != access || (k->qpn && k->qpn != op->dqpn))
+    if (k->flags & WF_KEY_SEGMENTED || k->pd != q->pd || (k->access & access) != access ||
+        (k->qpn && k->qpn != op->dqpn))
         return false;
     if (op->va < iova || op->va - iova > len || op->len > len - (op->va - iova))
         return false;
@@ -29,13 +30,13 @@ static bool key_admits(const struct wf_key_entry *k, const struct wf_qp_entry *q
 
 // The owner clears the key and then waits until no hazard names it; we name it and then look at the
 // key. Sequentially consistent on both sides, one of the two sees the other.
-static _Atomic uint32_t *enter(const struct wf_onesided *op)
+static _Atomic uint32_t *enter(const struct wf_peer *peer, uint32_t key)
 {
-    struct wf_region *r = op->peer->region;
+    struct wf_region *r = peer->region;
     for (int k = 0; k < WF_HAZARDS_PER_SLOT; k++) {
-        _Atomic uint32_t *h = &r->hazard[op->peer->self % WF_SLOTS][k];
+        _Atomic uint32_t *h = &r->hazard[peer->self % WF_SLOTS][k];
         uint32_t none = 0;
-        if (atomic_compare_exchange_strong(h, &none, op->rkey))
+        if (atomic_compare_exchange_strong(h, &none, key))
             return h;
     }
     return NULL;
@@ -73,7 +74,7 @@ static int execute(const struct wf_onesided *op, uint32_t access)
         return -EAGAIN;
     if (op->len == 0) // of no bytes key and address are not looked at
         return op->final ? advance(q, op) : 0;
-    _Atomic uint32_t *hazard = op->rkey ? enter(op) : NULL;
+    _Atomic uint32_t *hazard = op->rkey ? enter(op->peer, op->rkey) : NULL;
     if (!hazard)
         return -EAGAIN;
     struct wf_key_entry *k = &p->region->keys[WF_KEY_INDEX(op->rkey)];
@@ -113,6 +114,43 @@ void wf_hazard_wait(struct wf_region *region, uint32_t key)
     for (unsigned n = 0; in_use(region, key); n++) {
         struct timespec ts = {0, 100000};
         if (n < 1000)
+            sched_yield();
+        else
+            nanosleep(&ts, NULL);
+    }
+}
+
+// A hazard of a QP holds its number. A key of the same value delays somebody a little, no more.
+_Atomic uint32_t *wf_sender_hold(const struct wf_peer *peer, uint32_t sqpn, uint32_t dqpn)
+{
+    if (!peer->alive || sqpn >> 16 != peer->slot)
+        return NULL;
+    const struct wf_qp_entry *q = &peer->region->qps[sqpn % WF_QP_PER_PROCESS];
+    _Atomic uint32_t *hazard = enter(peer, sqpn);
+    if (hazard && atomic_load(&q->ready) == 1 && q->remote_qpn == dqpn)
+        return hazard;
+    if (hazard)
+        atomic_store_explicit(hazard, 0, memory_order_release);
+    return NULL;
+}
+
+bool wf_sender_release(const struct wf_peer *peer, _Atomic uint32_t *hazard, uint32_t sqpn)
+{
+    const struct wf_qp_entry *q = &peer->region->qps[sqpn % WF_QP_PER_PROCESS];
+    bool still = atomic_load(&q->ready) == 1;
+    atomic_store_explicit(hazard, 0, memory_order_release);
+    return still;
+}
+
+// The copier may have been stopped, and QPs fail within the engine, which must go on: the copier
+// looks again when it is done.
+void wf_sender_wait(struct wf_region *region, uint32_t qpn)
+{
+    enum { YIELDS = 100, NAPS = 500 }; // 50 ms
+    atomic_thread_fence(memory_order_seq_cst);
+    for (unsigned n = 0; n < YIELDS + NAPS && in_use(region, qpn); n++) {
+        struct timespec ts = {0, 100000};
+        if (n < YIELDS)
             sched_yield();
         else
             nanosleep(&ts, NULL);

@@ -28,6 +28,17 @@ struct wf_onesided {
 int wf_onesided_write(const struct wf_onesided *op);
 int wf_onesided_read(const struct wf_onesided *op);
 
+// Payload that a connected QP of this peer left in place for our QP dqpn: may it still be copied?
+// NULL: the QP no longer sends, so the payload counts as lost. Else the QP stays until the hazard
+// is given back.
+_Atomic uint32_t *wf_sender_hold(const struct wf_peer *peer, uint32_t sqpn, uint32_t dqpn);
+// false: the owner did not wait for us, so what was copied may not be the payload.
+bool wf_sender_release(const struct wf_peer *peer, _Atomic uint32_t *hazard, uint32_t sqpn);
+
+// The owner of `region` has withdrawn a QP from the directory: wait, not long, for peers that copy
+// its payload.
+void wf_sender_wait(struct wf_region *region, uint32_t qpn);
+
 // The owner of `region` has cleared the entry of `key`: wait until no peer copies under it.
 void wf_hazard_wait(struct wf_region *region, uint32_t key);
 

@@ -206,6 +206,29 @@ static void test_hazard_wait_until_copy_ends(void **state)
     pthread_join(t, NULL);
 }
 
+static void test_payload_of_a_qp_that_sends_is_held_during_the_copy(void **state)
+{
+    _Atomic uint32_t *hazard = wf_sender_hold(&peer, QPN, 0x040001);
+    assert_non_null(hazard);
+    assert_int_equal(atomic_load(hazard), QPN);
+    assert_true(wf_sender_release(&peer, hazard, QPN));
+    wf_sender_wait(region, QPN); // nobody copies: returns at once
+}
+
+static void test_payload_of_a_qp_that_is_gone_is_lost(void **state)
+{
+    assert_null(wf_sender_hold(&peer, QPN, 0x040002)); // connected with another by now
+    assert_null(wf_sender_hold(&peer, QPN + (1 << 16), 0x040001));
+    _Atomic uint32_t *hazard = wf_sender_hold(&peer, QPN, 0x040001);
+    assert_non_null(hazard);
+    region->qps[9].ready = 0;
+    wf_sender_wait(region, QPN); // not for ever
+    assert_false(wf_sender_release(&peer, hazard, QPN));
+    assert_null(wf_sender_hold(&peer, QPN, 0x040001));
+    assert_int_equal(atomic_load(&region->hazard[4][0]), 0);
+    assert_int_equal(atomic_load(&region->hazard[4][1]), 0);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -224,6 +247,8 @@ int main(void)
         WITH(test_write_peer_dead_or_other_slot_is_left_to_responder),
         WITH(test_write_no_bytes_needs_no_key),
         WITH(test_hazard_wait_until_copy_ends),
+        WITH(test_payload_of_a_qp_that_sends_is_held_during_the_copy),
+        WITH(test_payload_of_a_qp_that_is_gone_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

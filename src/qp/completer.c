@@ -7,6 +7,7 @@
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 
+#include <errno.h>
 #include <string.h>
 
 static struct wf_swqe *oldest(struct wf_qp *qp)
@@ -153,21 +154,23 @@ static bool ends_piece(const struct wf_qp *qp, const struct wf_swqe *w, uint32_t
     return end == w->len || (qp->req.read_chunk && end % qp->req.read_chunk == 0);
 }
 
-static enum ibv_wc_status place_read(struct wf_qp *qp, struct wf_swqe *w, uint32_t off,
-                                     const struct wf_pkt *pkt, enum wf_reason *why)
+// 0, or as wf_place(), with a status.
+static int place_read(struct wf_qp *qp, struct wf_swqe *w, uint32_t off, const struct wf_pkt *pkt,
+                      enum ibv_wc_status *status, enum wf_reason *why)
 {
     struct iovec iov[WF_MAX_IOV];
     int niov;
     for (uint32_t done = 0, n; done < pkt->len; done += n) {
         n = pkt->len - done;
-        enum ibv_wc_status status =
-            wf_gather(qp, w, off + done, &n, IBV_ACCESS_LOCAL_WRITE, iov, &niov, why);
-        if (status != IBV_WC_SUCCESS)
-            return status;
-        if (!n || wf_place(qp, pkt, done, iov, niov))
-            return IBV_WC_LOC_PROT_ERR;
+        *status = wf_gather(qp, w, off + done, &n, IBV_ACCESS_LOCAL_WRITE, iov, &niov, why);
+        if (*status != IBV_WC_SUCCESS)
+            return -EINVAL;
+        *status = IBV_WC_LOC_PROT_ERR;
+        int err = n ? wf_place(qp, pkt, done, iov, niov) : -EFAULT;
+        if (err)
+            return err;
     }
-    return IBV_WC_SUCCESS;
+    return 0;
 }
 
 static void read_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *pkt)
@@ -181,8 +184,11 @@ static void read_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *
         return;
     }
     enum wf_reason why = WF_R_LOCAL_FAULT;
-    enum ibv_wc_status status = place_read(qp, w, off, pkt, &why);
-    if (status != IBV_WC_SUCCESS) {
+    enum ibv_wc_status status;
+    int err = place_read(qp, w, off, pkt, &status, &why);
+    if (err == -ESTALE)
+        return;
+    if (err) {
         wf_retire_failed(qp, status, why);
         return;
     }

@@ -165,9 +165,10 @@ int wf_place_recv(struct wf_qp *qp, uint32_t pd, const struct wf_rwqe *w, uint32
         *status = wf_scatter(qp, pd, w, off + done, &n, iov, &niov, why);
         if (*status != IBV_WC_SUCCESS)
             return -EINVAL;
-        if (!n || wf_place(qp, pkt, done, iov, niov)) {
+        int err = n ? wf_place(qp, pkt, done, iov, niov) : -EFAULT;
+        if (err) {
             *status = IBV_WC_LOC_PROT_ERR;
-            return -EFAULT;
+            return err;
         }
     }
     *status = IBV_WC_SUCCESS;

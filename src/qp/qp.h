@@ -63,9 +63,11 @@ struct wf_qp_ops {
     void (*event)(struct wf_qp *qp, enum ibv_event_type type);
     void (*srq_event)(struct wf_srq *srq, enum ibv_event_type type);
     void (*cq_overrun)(struct wf_qp *qp, struct wf_cq *cq);
-    void (*ack_due)(struct wf_qp *qp);               // as ready, but it may wait for company
-    void (*ready)(struct wf_qp *qp);                 // call wf_qp_run() soon
-    void (*deadline)(struct wf_qp *qp);              // qp->deadline came nearer
+    void (*ack_due)(struct wf_qp *qp);  // as ready, but it may wait for company
+    void (*ready)(struct wf_qp *qp);    // call wf_qp_run() soon
+    void (*deadline)(struct wf_qp *qp); // qp->deadline came nearer
+    // No longer in the directory: wait for peers that copy what it sent.
+    void (*withdrawn)(struct wf_qp *qp);
     void (*revoked)(struct wf_qp *qp, uint32_t key); // wait for peers' copies under the key
     struct wf_srq *(*xrc_srq)(struct wf_qp *qp, uint32_t srqn); // NULL: no such SRQ in its domain
     bool (*path_differs)(struct wf_qp *qp, const struct wf_pkt *pkt); // not from the QP's peer
@@ -262,7 +264,8 @@ enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwq
 // For a packet to be sent: lower *len to whole MTUs that a link can carry, when the list is long.
 // The caller gathers again then.
 void wf_gather_trim(const struct wf_qp *qp, const struct iovec *iov, int *niov, uint32_t *len);
-// Fill iov from the payload, beginning at `off`. 0 or -EFAULT.
+// Fill iov from the payload, beginning at `off`. 0, -EFAULT, or -ESTALE: the payload still lay with
+// the sender, whose QP is gone, so the packet counts as lost.
 int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *iov,
              int niov);
 // The whole payload into a receive, beginning at `off` of it. 0, or not and a status.

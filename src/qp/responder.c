@@ -9,6 +9,7 @@
 #include "wire/aeth.h"
 #include "wire/opcode.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -167,7 +168,10 @@ static int execute_send(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fla
     enum wf_reason why = WF_R_LOCAL_FAULT;
     enum ibv_wc_status status;
     uint32_t pd = r->srq ? r->srq->pd : qp->pd;
-    if (wf_place_recv(qp, pd, r->wqe, r->off, pkt, &status, &why))
+    int err = wf_place_recv(qp, pd, r->wqe, r->off, pkt, &status, &why);
+    if (err == -ESTALE)
+        return DROPPED;
+    if (err)
         return fail_receive(qp, status, why, WF_SYN_NAK_REM_OP);
     r->off += pkt->len;
     if (!(flags & WF_F_LAST)) {
@@ -233,7 +237,10 @@ static int execute_write(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t fl
         out = check_rkey(qp, r->rkey, r->va, pkt->len, IBV_ACCESS_REMOTE_WRITE, &host);
         if (out)
             return out;
-        if (place_write(qp, pkt, host))
+        int err = place_write(qp, pkt, host);
+        if (err == -ESTALE)
+            return DROPPED;
+        if (err)
             return refuse(qp, pkt, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT);
     }
     r->va += pkt->len;
@@ -439,6 +446,8 @@ static void duplicate(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags
 
 static void answer_rc(struct wf_qp *qp, const struct wf_pkt *pkt, int out)
 {
+    if (out == DROPPED) // its sender is gone: nobody waits for an answer
+        return;
     if (out == NOT_READY) {
         // What follows is dropped without a sequence NAK until this PSN comes again.
         qp->env->counters.out_of_buffer++;
@@ -509,7 +518,7 @@ static void request_uc(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flag
     }
     uint32_t npsn;
     int out = execute(qp, pkt, flags, &npsn);
-    if (out == DONE || out == NOT_READY)
+    if (out == DONE || out == NOT_READY || out == DROPPED)
         return;
     r->open = WF_IN_NONE;
     if (out == WF_SYN_NAK_REM_OP)

@@ -177,7 +177,8 @@ void wf_qp_publish(struct wf_qp *qp)
     bool ready = qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR;
     atomic_store_explicit(&d->state, 1u + qp->state, memory_order_relaxed);
     if (!ready) {
-        atomic_store_explicit(&d->ready, 0, memory_order_seq_cst);
+        if (atomic_exchange(&d->ready, 0))
+            qp->env->ops->withdrawn(qp);
         return;
     }
     d->remote_qpn = qp->attr.dest_qp_num;

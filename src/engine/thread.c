@@ -17,10 +17,10 @@
 #define MAX_FDS       8
 #define DOZE_ROUNDS   16
 // Where something came, more may follow: to look again for so long costs less than to be woken.
-#define LINGER_NS     20000u
-#define EARNEST_MIN   32u
-#define EARNEST_MAX   (1u << 20)
-#define POLLS_A_TICK  16u // fewer are no polling to rely on: a loop that sleeps in between
+#define LINGER_NS    20000u
+#define EARNEST_MIN  32u
+#define EARNEST_MAX  (1u << 20)
+#define POLLS_A_TICK 16u // fewer are no polling to rely on: a loop that sleeps in between
 
 void wf_thread_kick(struct wf_hca *h)
 {

@@ -242,7 +242,9 @@ void wf_capture_packet(struct wf_tap *t, struct wf_qp *qp, bool rx, const struct
     struct wf_capture *c = t->capture;
     char note[NOTE_ROOM];
     struct source s = {.pkt = pkt, .note = note};
-    if (rx && seen_by_sender(t->h, c, pkt->sqpn >> 16, pkt->ifindex ? pkt->sgid : NULL))
+    // On the wire only datagrams name their sender's QP.
+    uint32_t from = wf_qp_connected(qp) ? qp->attr.dest_qp_num : pkt->sqpn;
+    if (rx && seen_by_sender(t->h, c, from >> 16, pkt->ifindex ? pkt->sgid : NULL))
         return;
     s.frame = (struct wf_frame){.sgid = pkt->sgid,
                                 .dgid = pkt->dgid,

@@ -11,6 +11,7 @@
 #define WF_GNI_AM_VERSION 1u
 #define WF_GNI_AM_PAYLOAD 8192u // at most, in one message
 
+// `addr` counts from the start of the region.
 enum wf_gni_am_type {
     WF_GNI_AM_PUT = 1,     // addr, region, event, payload; LAST: answer
     WF_GNI_AM_GET,         // addr, region, arg = length, event

@@ -402,7 +402,8 @@ gni_return_t wf_gni_ce_check(const struct gni_ep *ep, const gni_post_descriptor_
     if (d->local_addr % 32)
         return wf_gni_refuse(GNI_RC_ALIGNMENT_ERROR, "CE post: result at 0x%llx, not 32-aligned",
                              (unsigned long long)d->local_addr);
-    if (wf_gni_target_check(ep->nic->cdm->ptag, wf_gni_mh_region(&d->local_mem_hndl), d->local_addr,
+    if (wf_gni_target_check(ep->nic->cdm->ptag, wf_gni_mh_region(&d->local_mem_hndl),
+                            wf_gni_mh_offset(&d->local_mem_hndl, d->local_addr),
                             sizeof(gni_ce_result_t), true))
         return wf_gni_refuse(GNI_RC_INVALID_PARAM, "CE post: the result is not in the memory");
     return GNI_RC_SUCCESS;
@@ -426,7 +427,7 @@ void wf_gni_ce_run(struct gni_ep *ep, gni_post_descriptor_t *d, struct wf_gni_re
     if (l) {
         *l = (struct leaf){.token = am.id,
                            .region = wf_gni_mh_region(&d->local_mem_hndl),
-                           .addr = d->local_addr,
+                           .addr = wf_gni_mh_offset(&d->local_mem_hndl, d->local_addr),
                            .ptag = am.ptag};
         DL_APPEND(leaves, l);
     }

@@ -18,8 +18,10 @@ static uint8_t crc8(const gni_mem_handle_t *h)
 
 gni_mem_handle_t wf_gni_mh_pack(const struct wf_gni_mh *m)
 {
+    bool vmdh = m->flags & WF_GNI_MH_VMDH;
+    uint64_t address = vmdh ? 0 : m->address, number = vmdh ? m->region - 1 : m->region;
     gni_mem_handle_t h = {
-        .qword1 = (m->address >> 12 & ADDRESS_MASK) | (uint64_t)m->region << 52,
+        .qword1 = (address >> 12 & ADDRESS_MASK) | number << 52,
         .qword2 =
             (m->pages & PAGES_MASK) | (uint64_t)(m->shift & 0x3f) << 28 | (uint64_t)m->flags << 34,
     };

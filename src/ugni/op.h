@@ -20,7 +20,7 @@ struct wf_gni_op {
     bool keep;  // the source buffer may change once the post returned
     uint32_t event_value;
     uint32_t region;
-    uint64_t addr; // in the region
+    uint64_t addr; // offset in the region
     void *local;   // AMO: NULL when nothing is fetched
     uint64_t len;
     uint32_t amo_cmd;

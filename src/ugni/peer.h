@@ -86,8 +86,9 @@ int wf_gni_shm_connect(struct wf_gni_peer *peer);
 // Messages that arrived; true when there were any.
 bool wf_gni_shm_poll(void);
 void wf_gni_shm_region(uint32_t number); // publish a region's present state
-// Straight into or out of a peer's region. Status, or -1 when it must go by message.
-int wf_gni_shm_copy(struct wf_gni_peer *peer, uint8_t ptag, uint32_t region, uint64_t addr,
+// Straight into or out of a peer's region, from offset `at`. Status, or -1 when it must go by
+// message.
+int wf_gni_shm_copy(struct wf_gni_peer *peer, uint8_t ptag, uint32_t region, uint64_t at,
                     void *local, uint64_t len, bool write);
 
 #endif

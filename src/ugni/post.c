@@ -21,7 +21,7 @@ static struct wf_gni_op op_of(struct gni_ep *ep, const gni_post_descriptor_t *d,
         .event = d->cq_mode & GNI_CQMODE_REMOTE_EVENT,
         .event_value = ep->remote_event,
         .region = wf_gni_mh_region(&d->remote_mem_hndl),
-        .addr = d->remote_addr,
+        .addr = wf_gni_mh_offset(&d->remote_mem_hndl, d->remote_addr),
         .len = d->length,
     };
 }
@@ -30,7 +30,7 @@ static struct wf_gni_op op_of(struct gni_ep *ep, const gni_post_descriptor_t *d,
 static void run_pieces(struct wf_gni_op *op, const gni_post_descriptor_t *d)
 {
     uint32_t region = wf_gni_mh_region(&d->local_mem_hndl);
-    uint64_t at = d->local_addr, left = d->length;
+    uint64_t at = wf_gni_mh_offset(&d->local_mem_hndl, d->local_addr), left = d->length;
     bool event = op->event;
     while (left) {
         op->local = wf_gni_target_piece(region, &at, &left, &op->len);
@@ -52,7 +52,7 @@ static void run_put(struct wf_gni_op *op, const gni_post_descriptor_t *d)
     uint64_t value = d->sync_flag_value;
     op->event = false;
     wf_gni_op_run(op);
-    flag.addr = d->sync_flag_addr;
+    flag.addr = wf_gni_mh_offset(&d->remote_mem_hndl, d->sync_flag_addr);
     flag.local = &value;
     flag.len = sizeof(value);
     wf_gni_op_run(&flag);
@@ -65,7 +65,7 @@ static void run_amo(struct wf_gni_op *op, const gni_post_descriptor_t *d)
     op->amo_cmd = d->amo_cmd;
     op->operand[0] = d->first_operand;
     op->operand[1] = d->second_operand;
-    uint64_t left = d->length, at = d->local_addr;
+    uint64_t left = d->length, at = wf_gni_mh_offset(&d->local_mem_hndl, d->local_addr);
     bool event = op->event;
     while (left) {
         uint64_t n = left < WF_GNI_AM_PAYLOAD ? left : WF_GNI_AM_PAYLOAD, rest = n;
@@ -125,8 +125,10 @@ static void set_flag(struct wf_gni_req *req, const gni_post_descriptor_t *d)
 {
     if (d->type != GNI_POST_FMA_GET_W_FLAG && d->type != GNI_POST_AMO_W_FLAG)
         return;
-    req->flag = wf_gni_target_pointer(wf_gni_mh_region(&d->local_mem_hndl),
-                                      d->local_addr + d->length, GNI_FMA_FLAGGED_RESPONSE_SIZE);
+    req->flag =
+        wf_gni_target_pointer(wf_gni_mh_region(&d->local_mem_hndl),
+                              wf_gni_mh_offset(&d->local_mem_hndl, d->local_addr + d->length),
+                              GNI_FMA_FLAGGED_RESPONSE_SIZE);
     req->flag_value = (uint32_t)d->sync_flag_value;
 }
 

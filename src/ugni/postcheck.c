@@ -73,8 +73,8 @@ static gni_return_t check_local(const struct gni_ep *ep, const gni_post_descript
                                 uint64_t len, bool written)
 {
     const gni_mem_handle_t *h = &d->local_mem_hndl;
-    int st =
-        wf_gni_target_check(ep->nic->cdm->ptag, wf_gni_mh_region(h), d->local_addr, len, written);
+    int st = wf_gni_target_check(ep->nic->cdm->ptag, wf_gni_mh_region(h),
+                                 wf_gni_mh_offset(h, d->local_addr), len, written);
     if (st == WF_GNI_ST_PROTECTION && written)
         return wf_gni_refuse(GNI_RC_PERMISSION_ERROR, "the local memory is read-only");
     return st ? invalid("local_mem_hndl does not hold the local address and length")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Requests: from the post until the completion was fetched.
+#include "base/reason.h"
 #include "ugni/state.h"
 
 struct wf_gni_req *wf_gni_req_get(struct gni_ep *ep, struct gni_cq *cq)
@@ -39,8 +40,23 @@ void wf_gni_req_put(struct wf_gni_req *r)
     wf_gni_pool_put(&wf_gni.req_pool, r);
 }
 
+static void explain_failure(const struct wf_gni_req *r)
+{
+    const gni_post_descriptor_t *d = r->descr;
+    uint32_t pe = r->ep ? r->ep->pe : 0;
+    if (d)
+        wf_explain(WF_R_GNI_TRANSACTION, "post of type %d to PE 0x%x, region %u, 0x%llx + %llu: %s",
+                   (int)d->type, pe, wf_gni_mh_region(&d->remote_mem_hndl),
+                   (unsigned long long)d->remote_addr, (unsigned long long)d->length,
+                   wf_gni_status_text(r->status));
+    else
+        wf_explain(WF_R_GNI_TRANSACTION, "message 0x%x to PE 0x%x: %s", r->local_event, pe,
+                   wf_gni_status_text(r->status));
+}
+
 static void report_failure(struct wf_gni_req *r)
 {
+    explain_failure(r);
     struct gni_nic *nic = r->ep ? r->ep->nic : r->cq ? r->cq->nic : NULL;
     if (nic)
         wf_gni_error_event(nic, GNI_ERRMASK_TRANSACTION, r->status, r->local_event);

@@ -477,7 +477,7 @@ static int copy_all(pid_t pid, uint64_t addr, char *local, uint64_t len, bool wr
     return WF_GNI_ST_OK;
 }
 
-int wf_gni_shm_copy(struct wf_gni_peer *peer, uint8_t ptag, uint32_t region, uint64_t addr,
+int wf_gni_shm_copy(struct wf_gni_peer *peer, uint8_t ptag, uint32_t region, uint64_t at,
                     void *local, uint64_t len, bool write)
 {
     struct wf_gni_seg_region r;
@@ -489,7 +489,9 @@ int wf_gni_shm_copy(struct wf_gni_peer *peer, uint8_t ptag, uint32_t region, uin
         return -1;
     if (r.ptag != ptag || (write && r.flags & WF_GNI_MH_READ_ONLY))
         return WF_GNI_ST_PROTECTION;
-    if (addr < r.addr || len > r.len || addr - r.addr > r.len - len)
+    if (r.flags & WF_GNI_MH_VMDH && at >= r.addr) // as in target.c
+        at -= r.addr;
+    if (len > r.len || at > r.len - len)
         return WF_GNI_ST_BOUNDS;
-    return copy_all(peer->pid, addr, local, len, write);
+    return copy_all(peer->pid, r.addr + at, local, len, write);
 }

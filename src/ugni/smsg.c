@@ -63,10 +63,12 @@ gni_return_t GNI_SmsgBufferSizeNeeded(gni_smsg_attr_t *smsg_attr, unsigned int *
     return GNI_RC_SUCCESS;
 }
 
-// Where the mailbox lies in its region's addresses: those of a region of segments start at 0.
-static uint64_t box_address(const gni_smsg_attr_t *a)
+// Where the mailbox lies in its region. That of segments has no one address.
+static uint64_t box_offset(const gni_smsg_attr_t *a)
 {
-    uint64_t base = wf_gni_mh_unpack(&a->mem_hndl).address ? (uintptr_t)a->msg_buffer : 0;
+    struct wf_gni_mh m = wf_gni_mh_unpack(&a->mem_hndl);
+    uint64_t base =
+        m.address || m.flags & WF_GNI_MH_VMDH ? (uintptr_t)a->msg_buffer - m.address : 0;
     return base + a->mbox_offset;
 }
 
@@ -84,9 +86,9 @@ static gni_return_t check_init(const struct gni_ep *ep, const gni_smsg_attr_t *l
     if (!ep->cq || !wf_gni_mh_region(&r->mem_hndl))
         return wf_gni_refuse(GNI_RC_INVALID_PARAM,
                              "SmsgInit: no source queue, or no remote memory");
-    int st = wf_gni_target_check(ep->nic->cdm->ptag, wf_gni_mh_region(&l->mem_hndl), box_address(l),
+    int st = wf_gni_target_check(ep->nic->cdm->ptag, wf_gni_mh_region(&l->mem_hndl), box_offset(l),
                                  box_size(l), true);
-    if (st || (l->buff_size && l->buff_size < box_size(l)) || box_address(l) % 8)
+    if (st || (l->buff_size && l->buff_size < box_size(l)) || box_offset(l) % 8)
         return wf_gni_refuse(GNI_RC_INVALID_PARAM,
                              "SmsgInit: the mailbox of %llu bytes is not in the local memory, "
                              "misaligned, or buff_size is smaller",
@@ -100,7 +102,7 @@ static gni_return_t init(struct gni_ep *ep, const gni_smsg_attr_t *l, const gni_
     if (rc != GNI_RC_SUCCESS)
         return rc;
     uint32_t region = wf_gni_mh_region(&l->mem_hndl);
-    char *box = wf_gni_target_pointer(region, box_address(l), box_size(l));
+    char *box = wf_gni_target_pointer(region, box_offset(l), box_size(l));
     if (!box)
         return wf_gni_refuse(GNI_RC_INVALID_PARAM, "SmsgInit: the mailbox spans two segments");
     struct wf_gni_smsg *s = calloc(1, sizeof(*s));
@@ -113,7 +115,7 @@ static gni_return_t init(struct gni_ep *ep, const gni_smsg_attr_t *l, const gni_
                               .region = region,
                               .box = box,
                               .remote_region = wf_gni_mh_region(&r->mem_hndl),
-                              .remote_box = box_address(r)};
+                              .remote_box = box_offset(r)};
     ep->smsg = s;
     wf_gni_ep_peer(ep); // connected from now on: its death is noticed
     return GNI_RC_SUCCESS;

@@ -8,23 +8,30 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-int wf_gni_target_check(uint8_t ptag, uint32_t region, uint64_t addr, uint64_t len, bool write)
+// With vmdh handles, which hold no address, clients use offsets and addresses alike.
+static uint64_t offset_in(const struct wf_gni_region *r, uint64_t at)
+{
+    return r->flags & WF_GNI_MH_VMDH && at >= r->addr ? at - r->addr : at;
+}
+
+int wf_gni_target_check(uint8_t ptag, uint32_t region, uint64_t at, uint64_t len, bool write)
 {
     const struct wf_gni_region *r = region < WF_GNI_REGIONS ? &wf_gni.region[region] : NULL;
     if (!r || !r->live || r->reserved)
         return WF_GNI_ST_MDD;
     if (r->ptag != ptag || (write && r->flags & WF_GNI_MH_READ_ONLY))
         return WF_GNI_ST_PROTECTION;
-    if (addr < r->addr || len > r->len || addr - r->addr > r->len - len)
+    at = offset_in(r, at);
+    if (len > r->len || at > r->len - len)
         return WF_GNI_ST_BOUNDS;
     return WF_GNI_ST_OK;
 }
 
-// The next piece of [*addr, *addr + *len) that is contiguous in memory; advances both.
-static void *next_piece(const struct wf_gni_region *r, uint64_t *addr, uint64_t *len, uint64_t *n)
+// The next piece of [*offset, *offset + *len) that is contiguous in memory; advances both.
+static void *next_piece(const struct wf_gni_region *r, uint64_t *offset, uint64_t *len, uint64_t *n)
 {
-    uint64_t at = *addr, left = *len;
-    void *p = (void *)(uintptr_t)at;
+    uint64_t at = offset_in(r, *offset), left = *len;
+    void *p = (void *)(uintptr_t)(r->addr + at);
     *n = left;
     if (r->n_segs) {
         uint32_t i = 0;
@@ -34,20 +41,20 @@ static void *next_piece(const struct wf_gni_region *r, uint64_t *addr, uint64_t 
         if (left > r->segs[i].length - at)
             *n = r->segs[i].length - at;
     }
-    *addr += *n;
+    *offset += *n;
     *len -= *n;
     return p;
 }
 
-void *wf_gni_target_piece(uint32_t region, uint64_t *addr, uint64_t *len, uint64_t *n)
+void *wf_gni_target_piece(uint32_t region, uint64_t *at, uint64_t *len, uint64_t *n)
 {
-    return next_piece(&wf_gni.region[region], addr, len, n);
+    return next_piece(&wf_gni.region[region], at, len, n);
 }
 
-void *wf_gni_target_pointer(uint32_t region, uint64_t addr, uint64_t len)
+void *wf_gni_target_pointer(uint32_t region, uint64_t at, uint64_t len)
 {
     uint64_t n;
-    void *p = next_piece(&wf_gni.region[region], &addr, &len, &n);
+    void *p = next_piece(&wf_gni.region[region], &at, &len, &n);
     return len ? NULL : p;
 }
 
@@ -72,13 +79,13 @@ static bool copy_piece(void *mem, void *buf, uint64_t n, bool write)
     return true;
 }
 
-int wf_gni_target_copy(uint8_t ptag, uint32_t region, uint64_t addr, void *buf, uint64_t len,
+int wf_gni_target_copy(uint8_t ptag, uint32_t region, uint64_t at, void *buf, uint64_t len,
                        bool write)
 {
-    int st = wf_gni_target_check(ptag, region, addr, len, write);
+    int st = wf_gni_target_check(ptag, region, at, len, write);
     while (!st && len) {
         uint64_t n;
-        void *p = next_piece(&wf_gni.region[region], &addr, &len, &n);
+        void *p = next_piece(&wf_gni.region[region], &at, &len, &n);
         if (!copy_piece(p, buf, n, write))
             st = WF_GNI_ST_TRANSLATION;
         buf = (char *)buf + n;
@@ -99,17 +106,17 @@ static bool mapped(struct wf_gni_region *r, void *word, size_t width)
     return true;
 }
 
-int wf_gni_target_amo(uint8_t ptag, uint32_t region, uint64_t addr, uint32_t cmd, uint64_t words,
+int wf_gni_target_amo(uint8_t ptag, uint32_t region, uint64_t at, uint32_t cmd, uint64_t words,
                       const uint64_t operand[2], void *old)
 {
     struct wf_gni_amo amo;
-    if (!wf_gni_amo_decode(cmd, &amo) || addr % amo.width || words > UINT32_MAX)
+    if (!wf_gni_amo_decode(cmd, &amo) || at % amo.width || words > UINT32_MAX)
         return WF_GNI_ST_INVALID_COMMAND;
     uint64_t len = words * amo.width;
-    int st = wf_gni_target_check(ptag, region, addr, len, true);
+    int st = wf_gni_target_check(ptag, region, at, len, true);
     while (!st && len) {
         uint64_t n;
-        char *p = next_piece(&wf_gni.region[region], &addr, &len, &n);
+        char *p = next_piece(&wf_gni.region[region], &at, &len, &n);
         for (uint64_t i = 0; i < n; i += amo.width) {
             if (!mapped(&wf_gni.region[region], p + i, amo.width))
                 return WF_GNI_ST_TRANSLATION;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 120
-# cases: tour loop pieces port rc uc ud
+# cases: tour loop pieces port cm rc uc ud
 # Async-verbs programs: examples/iba on their own, and with the verbs programs of ibverbs-utils as
 # peers, both ways round, over shared memory and over UDP, polling and on events.
 . "$(dirname "$0")/../lib/lib.sh"
@@ -38,8 +38,22 @@ wait_word() {
         grep -q "$1" "$tmp/port" && return 0
         sleep 0.05
     done
-    fail "no '$1' from iba_port: $(cat "$tmp/port")"
+    fail "no '$1' from the program in the background: $(cat "$tmp/port")"
 }
+
+if [ "$1" = cm ]; then
+    mine=$WEFT_BUILD/examples/iba_connect theirs=$WEFT_BUILD/examples/ib_cm_connect
+    [ -x "$mine" ] && [ -x "$theirs" ] || skip "the connection manager's examples are not built"
+    for sides in "$mine $theirs" "$theirs $mine" "$mine $mine"; do
+        run "${sides% *}" >"$tmp/port" 2>&1 &
+        pid=$!
+        wait_word listening
+        run "${sides#* }" 10.99.0.1 >"$tmp/client" 2>&1 || fail "client: $(cat "$tmp/client" "$tmp/port")"
+        wait $pid || fail "server: $(cat "$tmp/port")"
+        grep -q '^received: a line' "$tmp/port" || fail "server: $(cat "$tmp/port")"
+    done
+    exit
+fi
 
 if [ "$1" = port ]; then
     run "$tools/iba_port" >"$tmp/port" 2>&1 &

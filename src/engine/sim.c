@@ -2,6 +2,7 @@
 #include "engine/sim.h"
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "wire/opcode.h"
 
 #include <errno.h>
@@ -42,13 +43,17 @@ static bool chance(struct sim *s, unsigned per_thousand)
     return per_thousand && rnd(s) % 1000 < per_thousand;
 }
 
+// NULL when the payload's memory is gone: like a link that sends in batches, we tell nobody.
 static struct sim_packet *copy_packet(const struct wf_pkt *pkt, const struct wf_path *path)
 {
     struct sim_packet *p = calloc(1, sizeof(*p) + pkt->len);
     uint8_t *to = p->payload;
     p->pkt = *pkt;
     for (int i = 0; i < pkt->niov; to += pkt->iov[i].iov_len, i++)
-        memcpy(to, pkt->iov[i].iov_base, pkt->iov[i].iov_len);
+        if (wf_guard_copy(to, pkt->iov[i].iov_base, pkt->iov[i].iov_len)) {
+            free(p);
+            return NULL;
+        }
     assert_int_equal(to - p->payload, pkt->len);
     p->iov = (struct iovec){.iov_base = p->payload, .iov_len = pkt->len};
     p->sgid = path->sgid;
@@ -68,6 +73,8 @@ static struct sim_packet *copy_packet(const struct wf_pkt *pkt, const struct wf_
 static void enqueue(struct sim *s, unsigned to, struct sim_packet *p)
 {
     struct sim_packet **at = &s->queue[to];
+    if (!p)
+        return;
     bool early = chance(s, s->faults.reorder);
     while (*at && !(early && !(*at)->next))
         at = &(*at)->next;

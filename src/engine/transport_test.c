@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -361,6 +362,53 @@ static void test_message_longer_than_receive_fails_on_both_sides(void **state)
     expect(0, 1, IBV_WC_REM_INV_REQ_ERR);
 }
 
+// A page inside a host's buffer that the program unmapped while it was registered.
+static void *unmap_page(unsigned host, uint32_t off)
+{
+    uint8_t *p = (uint8_t *)(((uintptr_t)sim.host[host].buf + off + 4095) & ~(uintptr_t)4095);
+    assert_int_equal(mprotect(p, 4096, PROT_NONE), 0);
+    return p;
+}
+
+static void map_page(void *p)
+{
+    assert_int_equal(mprotect(p, 4096, PROT_READ | PROT_WRITE), 0);
+}
+
+static void test_payload_unmapped_after_posting_is_a_local_protection_error(void **state) // P31
+{
+    static const enum ibv_wr_opcode ops[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        open_pair(IBV_QPT_RC, &sim_defaults);
+        assert_int_equal(sim_recv(&sim, 1, b, 9, 0, 300000), 0);
+        void *gone = unmap_page(0, 200000);
+        if (ops[i] == IBV_WR_SEND)
+            assert_int_equal(sim_send(&sim, 0, a, 1, 0, 300000), 0);
+        else
+            assert_int_equal(sim_rdma(&sim, 0, a, ops[i], 1, 0, 300000, 0), 0);
+        sim_run(&sim, 5 * S, NULL, NULL);
+        map_page(gone);
+        expect(0, 1, IBV_WC_LOC_PROT_ERR);
+        assert_int_equal(a->state, IBV_QPS_ERR);
+        if (i == 0)
+            sim_close(&sim);
+    }
+}
+
+static void test_read_of_memory_unmapped_is_a_remote_operation_error(void **state) // P31
+{
+    (void)state;
+    open_pair(IBV_QPT_RC, &sim_defaults);
+    void *gone = unmap_page(1, 20000);
+    assert_int_equal(sim_rdma(&sim, 0, a, IBV_WR_RDMA_READ, 1, 0, 300000, 0), 0);
+    sim_run(&sim, 5 * S, NULL, NULL);
+    map_page(gone);
+    expect(0, 1, IBV_WC_REM_OP_ERR);
+    assert_int_equal(a->state, IBV_QPS_ERR);
+    assert_int_equal(b->state, IBV_QPS_ERR);
+}
+
 static void test_receive_with_bad_key_is_a_remote_operation_error(void **state)
 {
     (void)state;
@@ -655,6 +703,8 @@ int main(void)
         T(test_atomic_refusals_have_their_statuses),
         T(test_more_reads_than_responder_keeps_are_refused),
         T(test_message_longer_than_receive_fails_on_both_sides),
+        T(test_payload_unmapped_after_posting_is_a_local_protection_error),
+        T(test_read_of_memory_unmapped_is_a_remote_operation_error),
         T(test_receive_with_bad_key_is_a_remote_operation_error),
         T(test_local_key_error_waits_for_earlier_requests),
         T(test_dead_qp_takes_and_flushes_posts),

@@ -145,6 +145,8 @@ static void negative(struct wf_qp *qp, const struct wf_pkt *pkt)
         sequence_nak(qp);
     else if (wf_aeth_type(pkt->syndrome) == WF_AETH_RNR_NAK)
         rnr_nak(qp, pkt->syndrome);
+    else if (pkt->syndrome == WF_SYN_NAK_REM_OP && wf_payload_gone(qp))
+        wf_retire_failed(qp, IBV_WC_LOC_PROT_ERR, WF_R_LOCAL_FAULT); // it could not fetch it
     else
         wf_retire_failed(qp, nak_status(pkt->syndrome), WF_R_REMOTE_NAK);
 }
@@ -167,6 +169,8 @@ static int place_read(struct wf_qp *qp, struct wf_swqe *w, uint32_t off, const s
             return -EINVAL;
         *status = IBV_WC_LOC_PROT_ERR;
         int err = n ? wf_place(qp, pkt, done, iov, niov) : -EFAULT;
+        if (err == -EFAULT && pkt->remote && n && wf_memory_there(iov, niov, true))
+            *status = IBV_WC_REM_OP_ERR;
         if (err)
             return err;
     }
@@ -188,6 +192,10 @@ static void read_data(struct wf_qp *qp, struct wf_swqe *w, const struct wf_pkt *
     int err = place_read(qp, w, off, pkt, &status, &why);
     if (err == -ESTALE)
         return;
+    if (err == -EFAULT && status == IBV_WC_REM_OP_ERR) {
+        go_back_once(qp); // asked again, the responder finds that its memory is gone and says so
+        return;
+    }
     if (err) {
         wf_retire_failed(qp, status, why);
         return;

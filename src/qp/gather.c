@@ -5,10 +5,15 @@
 #include "base/guard.h"
 #include "mem/segments.h"
 
+#include "qp/kinds.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#define PAGE      4096u
+#define LOOKED_AT (2u << 20) // no link has more under way
 
 // Reads from a null region yield zeros: a read-only mapping of the zero page, as long as the
 // longest message. Made on first use, kept for ever.
@@ -106,6 +111,63 @@ enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwq
     struct sge_list l = {
         .sge = w->sge, .num = w->num_sge, .pd = pd, .need = IBV_ACCESS_LOCAL_WRITE};
     return resolve(qp, &l, off, len, iov, niov, why);
+}
+
+struct touched {
+    const struct iovec *iov;
+    int niov;
+    bool write;
+};
+
+static void touch_byte(const uint8_t *p, bool write)
+{
+    // Adding nothing writes without a race with the program's own stores.
+    if (write)
+        __atomic_fetch_or((uint8_t *)p, 0, __ATOMIC_RELAXED);
+    else
+        (void)*(const volatile uint8_t *)p;
+}
+
+static void touch(void *arg)
+{
+    const struct touched *t = arg;
+    for (int i = 0; i < t->niov; i++) {
+        const uint8_t *p = t->iov[i].iov_base;
+        size_t len = t->iov[i].iov_len;
+        if (!p || !len)
+            continue;
+        for (size_t off = 0; off < len; off += PAGE)
+            touch_byte(p + off, t->write);
+        touch_byte(p + len - 1, t->write);
+    }
+}
+
+bool wf_memory_there(const struct iovec *iov, int niov, bool write)
+{
+    struct touched t = {iov, niov, write};
+    return wf_guard_run(touch, &t) == 0;
+}
+
+bool wf_payload_gone(struct wf_qp *qp)
+{
+    const struct wf_swqe *w = wf_sq_slot(&qp->sq, qp->sq.una);
+    if (qp->sq.una == qp->sq.head || w->state != WF_SWQE_STARTED || wf_wr_is_answered(w->opcode) ||
+        w->flags & IBV_SEND_INLINE)
+        return false;
+    struct iovec iov[WF_MAX_IOV];
+    int niov;
+    enum wf_reason why;
+    uint32_t off = ((qp->req.una_psn - w->psn) & WF_PSN_MASK) * qp->mtu;
+    uint32_t end = w->len - off < LOOKED_AT ? w->len : off + LOOKED_AT;
+    for (uint32_t n; off < end; off += n) {
+        n = end - off;
+        // A bad key is found, and told better, when the request is sent again.
+        if (wf_gather(qp, w, off, &n, 0, iov, &niov, &why) != IBV_WC_SUCCESS || !n)
+            return false;
+        if (!wf_memory_there(iov, niov, false))
+            return true;
+    }
+    return false;
 }
 
 struct local_copy {

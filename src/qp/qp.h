@@ -106,6 +106,7 @@ struct wf_qp_env {
 struct wf_resource {
     uint8_t operation; // enum wf_operation; 0xff: free
     bool pending;      // (part of) its response is still to be sent
+    bool again;        // asked for again
     uint32_t psn, npsn;
     uint32_t rkey, pd;
     uint64_t va;
@@ -264,6 +265,10 @@ enum ibv_wc_status wf_scatter(struct wf_qp *qp, uint32_t pd, const struct wf_rwq
 // For a packet to be sent: lower *len to whole MTUs that a link can carry, when the list is long.
 // The caller gathers again then.
 void wf_gather_trim(const struct wf_qp *qp, const struct iovec *iov, int *niov, uint32_t *len);
+// Registered memory is not pinned: is all of it still there (for writing)? One touch a page.
+bool wf_memory_there(const struct iovec *iov, int niov, bool write);
+// Is the program's memory gone, of what the oldest request has sent without an answer?
+bool wf_payload_gone(struct wf_qp *qp);
 // Fill iov from the payload, beginning at `off`. 0, -EFAULT, or -ESTALE: the payload still lay with
 // the sender, whose QP is gone, so the packet counts as lost.
 int wf_place(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t off, const struct iovec *iov,

@@ -49,6 +49,14 @@ static uint8_t read_operation(bool first, bool last)
     return last ? WF_OP_READ_RESP_LAST : WF_OP_READ_RESP_MIDDLE;
 }
 
+static int give_up_read(struct wf_qp *qp, uint8_t nak, enum wf_reason why, uint32_t psn)
+{
+    qp->root = why;
+    wf_resp_nak(qp, nak, psn);
+    wf_qp_to_error(qp);
+    return -EINVAL;
+}
+
 // The region may have gone since the READ was accepted: checked again for each packet.
 static int read_packet(struct wf_qp *qp, struct wf_resource *res)
 {
@@ -67,9 +75,7 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
     if (n && wf_access_check(qp->env->keys, &req, &host) != WF_ACCESS_OK) {
         wf_explain(WF_R_RKEY_UNKNOWN, "QP 0x%06x: region 0x%08x went away during a READ", qp->qpn,
                    res->rkey);
-        qp->root = WF_R_RKEY_UNKNOWN;
-        wf_resp_nak(qp, WF_SYN_NAK_REM_ACCESS, psn);
-        wf_qp_to_error(qp);
+        give_up_read(qp, WF_SYN_NAK_REM_ACCESS, WF_R_RKEY_UNKNOWN, psn);
         qp->env->ops->event(qp, IBV_EVENT_QP_ACCESS_ERR);
         return -EINVAL;
     }
@@ -92,9 +98,14 @@ static int read_packet(struct wf_qp *qp, struct wf_resource *res)
                          .len = n,
                          .iov = iov,
                          .niov = niov};
-    int err = send_response(qp, &pkt);
+    // Links that send later are not told when the memory is gone by then; the requester asks again.
+    int err = res->again && !wf_memory_there(iov, niov, false) ? -EFAULT : send_response(qp, &pkt);
     if (err == -EAGAIN)
         return err;
+    if (err == -EFAULT) {
+        wf_explain(WF_R_LOCAL_FAULT, "QP 0x%06x: READ of region 0x%08x", qp->qpn, res->rkey);
+        return give_up_read(qp, WF_SYN_NAK_REM_OP, WF_R_LOCAL_FAULT, psn);
+    }
     res->off += n;
     if (n == left)
         res->pending = false;

@@ -437,7 +437,7 @@ static void duplicate(struct wf_qp *qp, const struct wf_pkt *pkt, uint32_t flags
             continue;
         if (!res->pending)
             r->res_pending++;
-        res->pending = true;
+        res->pending = res->again = true;
         res->start = res->off = off;
         qp->env->ops->ready(qp);
         return;

@@ -70,6 +70,11 @@ static void ack_timeout(struct wf_qp *qp)
     }
     qp->stat_timeouts++;
     qp->env->counters.local_ack_timeout_err++;
+    // A link that sends later than we are told finds no memory, and nobody else hears of it.
+    if (wf_payload_gone(qp)) {
+        wf_retire_failed(qp, IBV_WC_LOC_PROT_ERR, WF_R_LOCAL_FAULT);
+        return;
+    }
     if (!qp->req.retries) {
         if (wf_migrate_instead_of_failing(qp))
             return;

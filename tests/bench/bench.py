@@ -180,6 +180,39 @@ def idle_cpu(q):
     return used, None
 
 
+def ranks(program, *args):
+    """The last figure that a uGNI program of two ranks prints."""
+    cmd = [f"{BUILD}/bin/weft", "run", "-n", "2", "--", program, *args]
+    r = subprocess.run(cmd, capture_output=True, text=True, timeout=120,
+                       env={**os.environ, "WEFT_GNI_ONE_HOST": "1"})
+    figures = re.findall(r"(\d+\.\d+)", r.stdout)
+    if r.returncode or not figures:
+        raise Missing(f"{os.path.basename(program)}: {(r.stdout + r.stderr).strip() or 'no output'}")
+    return float(figures[-1])
+
+
+def gni_latency(q):
+    n, r = ("100000", 1) if q else ("300000", 3)
+    ours = statistics.median(ranks(f"{BUILD}/examples/gni/smsg_pingpong", n) for _ in range(r))
+    return ours, ucx(["-t", "tag_lat", "-s", "8", "-n", n], 1, {"UCX_TLS": "posix"}, r)
+
+
+def gni_put(q):
+    size = "65536"
+    ours = statistics.median(ranks(f"{TOOLS}/gni_rates", "put") for _ in range(1 if q else 3))
+    try:
+        peer = ucx(["-t", "put_bw", "-d", "memory", "-x", "cma", "-D", "zcopy", "-s", size, "-n", "20000"],
+                   5, repeat=1 if q else 3) * MIB
+    except Missing as e:
+        print(f"bench: {e}", file=sys.stderr)
+        peer = None
+    return ours, peer
+
+
+def gni_amo(q):
+    return statistics.median(ranks(f"{TOOLS}/gni_rates", "amo") for _ in range(1 if q else 3)), None
+
+
 # name, unit, measure, peer, goal text, and whether (figure, ratio) reaches the first and second goal
 ROWS = [
     ("same host, send latency, 8 B", "us", host_latency, "UCX posix tag_lat", "<= 2x, 1x",
@@ -198,6 +231,10 @@ ROWS = [
     ("resident memory added", "MB", resident, "", "< 10", lambda v, r: v < 10, None),
     ("rdma_cm connects", "1/s", connects, "", ">= 1000", lambda v, r: v >= 1000, None),
     ("async verbs, most above verbs", "us", async_verbs, "", "< 2", lambda v, r: v < 2, None),
+    ("uGNI, SMSG latency, 8 B", "us", gni_latency, "UCX posix tag_lat", "<= 2x",
+     lambda v, r: r <= 2, None),
+    ("uGNI, RDMA put, 64 KiB", "MB/s", gni_put, "UCX cma put_bw", ">= 1x", lambda v, r: r >= 1, None),
+    ("uGNI, AMOs", "M/s", gni_amo, "", ">= 1", lambda v, r: v >= 1, None),
     ("CPU of an idle program", "%", idle_cpu, "", "0", lambda v, r: v == 0, None),
 ]
 

@@ -35,6 +35,7 @@ void wf_exit(struct wf_hca *h)
     wf_run_urgent(h);
     // What is left over (a long copy, a full link) must not wait for the next call when nobody
     // polls.
+    h->env.posting = false;
     bool left = h->ready.head || h->blocked.head;
     bool kick = left && h->threaded && h->mode == WF_THREAD_DOZE;
     pthread_mutex_unlock(&h->lock);

@@ -180,6 +180,7 @@ int wf_qp_post_send(struct wf_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr
     struct wf_hca *h = qp->hca;
     int err = wf_verb_fault(h, "post_send");
     wf_enter(h);
+    h->env.posting = true;
     for (; wr && !err; wr = wr->next) {
         err = post_one(qp, wr);
         if (err)

@@ -93,10 +93,8 @@ static void run_one(struct wf_hca *h, struct wf_qp *qp)
 
 void wf_qp_run_now(struct wf_qp *qp)
 {
-    // On a list already: its turn comes, and order among blocked QPs stays fair.
-    if (qp->lazy)
-        wf_ready(qp);
-    if (!qp->on_ready)
+    // Blocked QPs keep their turn, so that order among them stays fair.
+    if (!qp->blocked)
         run_one(wf_hca_of(qp), qp);
 }
 
@@ -124,7 +122,7 @@ void wf_run_ready(struct wf_hca *h)
 {
     for (int i = 0; i < MAX_ROUNDS; i++) {
         int got = h->loop ? h->loop->ops->poll(h->loop, RX_BUDGET) : 0;
-        if (!got && (!h->ready.head || i > 1))
+        if (!got && (!h->ready.head || i > 1 || h->env.posting))
             break;
         run_round(h);
     }

@@ -97,6 +97,7 @@ struct wf_qp_env {
     void *arg;
     struct wf_keys *keys;
     uint64_t now; // ns; the engine sets it before each call
+    bool posting; // inside post_send, which must be quick
     // What exactly was wrong with the memory of a request: for its explanation, soon after.
     uint32_t detail_qpn;
     char detail[200];

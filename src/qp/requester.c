@@ -8,8 +8,10 @@
 
 #include <errno.h>
 
-// Copies in the peer's memory are done in pieces, so that a long one does not hold the engine.
-#define ONE_SIDED_PIECE (256u << 10)
+// Copies in the peer's memory are done in pieces, so that a long one does not hold the engine;
+// posting does a short one at most, the rest is done by polls.
+#define ONE_SIDED_PIECE         (256u << 10)
+#define ONE_SIDED_PIECE_IN_POST (64u << 10)
 // IBA 9.7.5: fewer than 2^23 PSNs may be outstanding.
 #define MAX_OUTSTANDING ((1u << 23) - 1)
 
@@ -284,7 +286,8 @@ static enum one_sided try_one_sided(struct wf_qp *qp, struct wf_swqe *w)
     if (qp->sq.una != qp->sq.next)
         return read ? ONE_SIDED_WAITS : refuse_one_sided(qp);
     uint32_t left = w->len - qp->req.off;
-    uint32_t n = left < ONE_SIDED_PIECE ? left : ONE_SIDED_PIECE;
+    uint32_t piece = qp->env->posting ? ONE_SIDED_PIECE_IN_POST : ONE_SIDED_PIECE;
+    uint32_t n = left < piece ? left : piece;
     struct iovec iov[WF_MAX_IOV];
     int niov;
     enum wf_reason why = WF_R_NONE;

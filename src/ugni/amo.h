@@ -33,6 +33,14 @@ enum wf_gni_amo_op {
 // False when cmd is no command.
 bool wf_gni_amo_decode(uint32_t cmd, struct wf_gni_amo *out);
 
+// Bytes from one word that is worked on to the next. The two operands of AX and CSWAP travel as two
+// words where nothing is fetched, and the length counts both: every other word is left alone.
+static inline unsigned wf_gni_amo_stride(const struct wf_gni_amo *amo)
+{
+    bool two = !amo->fetch && (amo->op == WF_GNI_AMO_AX || amo->op == WF_GNI_AMO_CSWAP);
+    return two ? 2u * amo->width : amo->width;
+}
+
 // The word that the operation stores over `old`. Of 32-bit words only the low halves count.
 uint64_t wf_gni_amo_result(const struct wf_gni_amo *amo, uint64_t old, uint64_t first,
                            uint64_t second);

@@ -313,6 +313,34 @@ static void test_handles_put_together_by_clients_work(void **state)
     assert_memory_equal(f->memory + 4096, "rebuilt!", 8);
 }
 
+static void test_vmdh_handles_work_with_offsets_and_addresses(void **state)
+{
+    struct fixture *f = *state;
+    gni_mem_handle_t h, other;
+    WANT(SUCCESS, GNI_SetMddResources(f->nic, 8));
+    WANT(SUCCESS,
+         GNI_MemRegister(f->nic, (uintptr_t)f->memory + 8192, 4096, NULL, GNI_MEM_USE_VMDH, 3, &h));
+    fixture_expect(
+        GNI_RC_ERROR_RESOURCE,
+        GNI_MemRegister(f->nic, (uintptr_t)f->memory, 4096, NULL, GNI_MEM_USE_VMDH, 3, &other),
+        "the entry is in use", __LINE__);
+    assert_int_equal(h.qword1 >> 52, 3); // the index itself, and no address
+    assert_true(h.qword1 << 12 == 0);
+    gni_post_descriptor_t d = fixture_post(f, GNI_POST_RDMA_PUT, 0, 0, 6);
+    memcpy(f->memory, "offset", 6);
+    d.remote_mem_hndl = h;
+    d.remote_addr = 100;
+    WANT(SUCCESS, GNI_PostRdma(f->ep, &d));
+    finish(f, &d, 7);
+    assert_memory_equal(f->memory + 8192 + 100, "offset", 6);
+    d.remote_addr = (uintptr_t)f->memory + 8192 + 200;
+    WANT(SUCCESS, GNI_PostRdma(f->ep, &d));
+    finish(f, &d, 7);
+    assert_memory_equal(f->memory + 8192 + 200, "offset", 6);
+    WANT(SUCCESS, GNI_RebuildMemHndl(&h, 5, &other));
+    assert_int_equal(other.qword1 >> 52, 5);
+}
+
 static void test_stale_handle_is_told(void **state)
 {
     struct fixture *f = *state;
@@ -450,6 +478,22 @@ static void test_amo_over_several_words(void **state)
     memcpy(got, f->memory + 4096, 32);
     for (int i = 0; i < 4; i++)
         assert_true(got[i] == words[i] + 10);
+}
+
+static void test_amo_of_two_operands_leaves_every_other_word(void **state)
+{
+    struct fixture *f = *state;
+    gni_post_descriptor_t d = fixture_post(f, GNI_POST_AMO, 0, 4096, 8);
+    uint32_t words[2] = {0xff, 0xff}, got[2];
+    memcpy(f->memory + 4096, words, 8);
+    d.amo_cmd = GNI_FMA_ATOMIC2_AX_S;
+    d.first_operand = 0x0f;
+    d.second_operand = 0x100;
+    WANT(SUCCESS, GNI_PostFma(f->ep, &d));
+    finish(f, &d, 7);
+    memcpy(got, f->memory + 4096, 8);
+    assert_int_equal(got[0], 0x10f);
+    assert_int_equal(got[1], 0xff);
 }
 
 // ---- short messages -----------------------------------------------------------------------------
@@ -833,11 +877,13 @@ int main(void)
         CASE(test_failures_come_as_events_with_a_text),
         CASE(test_read_only_memory_is_not_written),
         CASE(test_handles_put_together_by_clients_work),
+        CASE(test_vmdh_handles_work_with_offsets_and_addresses),
         CASE(test_stale_handle_is_told),
         CASE(test_regions_4095_live_at_once),
         CASE(test_chain_runs_all_and_makes_one_event),
         CASE(test_amo_every_operation),
         CASE(test_amo_over_several_words),
+        CASE(test_amo_of_two_operands_leaves_every_other_word),
         CASE(test_smsg_credits_run_out_and_come_back),
         CASE(test_smsg_tags_match_or_stay),
         CASE(test_smsg_one_way_traffic_returns_credits),

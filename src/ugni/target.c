@@ -117,7 +117,7 @@ int wf_gni_target_amo(uint8_t ptag, uint32_t region, uint64_t at, uint32_t cmd, 
     while (!st && len) {
         uint64_t n;
         char *p = next_piece(&wf_gni.region[region], &at, &len, &n);
-        for (uint64_t i = 0; i < n; i += amo.width) {
+        for (uint64_t i = 0; i < n; i += wf_gni_amo_stride(&amo)) {
             if (!mapped(&wf_gni.region[region], p + i, amo.width))
                 return WF_GNI_ST_TRANSLATION;
             uint64_t was = wf_gni_amo_apply(&amo, p + i, operand[0], operand[1]);

@@ -44,6 +44,8 @@ foreach(target libweft)
             NAMELINK_COMPONENT libweft-dev)
   endif()
 endforeach()
+# Right wherever the package is unpacked.
+file(RELATIVE_PATH PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in ${CMAKE_BINARY_DIR}/lib/pkgconfig/weft.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/lib/pkgconfig/weft.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libweft-dev)

@@ -190,7 +190,7 @@ int cli_doctor(int argc, char **argv)
         return CLI_OK;
     }
     if (argc != 1)
-        return cli_fail(CLI_USAGE, "doctor", "no arguments are known but --help");
+        return cli_fail(CLI_USAGE, "doctor", "unknown word \"%s\"", argv[1]);
     check_library();
     check_copy();
     check_port();

@@ -59,8 +59,8 @@ int cli_explain_pid(const char *pid, bool json)
     int status = cli_fabric_open("explain", &f);
     if (status)
         return status;
-    struct cli_process *p = cli_process_find("explain", &f, pid);
-    status = p ? show(p, json) : CLI_FAILED;
+    struct cli_process *p = cli_process_find("explain", &f, pid, &status);
+    status = p ? show(p, json) : status;
     cli_fabric_close(&f);
     return status;
 }

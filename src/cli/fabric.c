@@ -178,17 +178,18 @@ int cli_fabric_capture(struct cli_fabric *f, const char *path, uint64_t ring, ui
     return ask_plain(f, &m, -1);
 }
 
-struct cli_process *cli_process_find(const char *command, struct cli_fabric *f, const char *text)
+struct cli_process *cli_process_find(const char *command, struct cli_fabric *f, const char *text,
+                                     int *status)
 {
     char *end;
     long pid = strtol(text, &end, 10);
     if (*text < '0' || *text > '9' || *end) {
-        cli_fail(CLI_USAGE, command, "\"%s\" is not a process id", text);
+        *status = cli_fail(CLI_USAGE, command, "\"%s\" is not a process id", text);
         return NULL;
     }
     for (unsigned i = 0; i < f->n; i++)
         if (f->processes[i]->pid == pid)
             return f->processes[i];
-    cli_fail(CLI_FAILED, command, "process %ld does not run with Weft here", pid);
+    *status = cli_fail(CLI_FAILED, command, "process %ld does not run with Weft here", pid);
     return NULL;
 }

@@ -30,8 +30,9 @@ int cli_fabric_open(const char *command, struct cli_fabric *f);
 void cli_fabric_close(struct cli_fabric *f);
 int cli_fabric_faults(struct cli_fabric *f, const char *text, size_t len);
 int cli_fabric_capture(struct cli_fabric *f, const char *path, uint64_t ring, uint32_t snaplen);
-// The process of this id, or a message and NULL.
-struct cli_process *cli_process_find(const char *command, struct cli_fabric *f, const char *pid);
+// The process of this id; or NULL, a message, and the exit status.
+struct cli_process *cli_process_find(const char *command, struct cli_fabric *f, const char *pid,
+                                     int *status);
 
 // Copy from the process: false when it is not there.
 bool cli_peek(const struct cli_process *p, const void *address, void *to, size_t len);

@@ -49,7 +49,8 @@ int cli_faults(int argc, char **argv)
     if (strcmp(what, "--help") == 0 || strcmp(what, "-h") == 0)
         return help(stdout, CLI_OK);
     if (!with_file && strcmp(what, "clear") && strcmp(what, "list"))
-        return cli_fail(CLI_USAGE, "faults", "set FILE, clear, list or check FILE; see --help");
+        return cli_fail(CLI_USAGE, "faults", "\"%s\" is none of set FILE, clear, list, check FILE",
+                        what);
     if (argc != (with_file ? 3 : 2))
         return cli_fail(CLI_USAGE, "faults", "%s",
                         with_file ? "one file is needed" : "no more words");

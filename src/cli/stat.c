@@ -92,9 +92,9 @@ int cli_stat(int argc, char **argv)
     int status = cli_fabric_open("stat", &f);
     if (status)
         return status;
-    if (optind < argc && !(only = cli_process_find("stat", &f, argv[optind])))
-        status = CLI_FAILED;
-    else
+    if (optind < argc)
+        only = cli_process_find("stat", &f, argv[optind], &status);
+    if (!status)
         show(&f, only, format, all);
     cli_fabric_close(&f);
     return status;

@@ -169,6 +169,14 @@ static void show_json(const struct cli_fabric *f, const struct cli_process *only
     json_decref(all);
 }
 
+static void show_text(const struct cli_fabric *f, const struct cli_process *only)
+{
+    device_text(f);
+    for (unsigned i = 0; i < f->n; i++)
+        if (!only || f->processes[i] == only)
+            process_text(f->processes[i]);
+}
+
 int cli_status(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -189,16 +197,12 @@ int cli_status(int argc, char **argv)
     int status = cli_fabric_open("status", &f);
     if (status)
         return status;
-    if (optind < argc && !(only = cli_process_find("status", &f, argv[optind]))) {
-        status = CLI_FAILED;
-    } else if (json) {
+    if (optind < argc)
+        only = cli_process_find("status", &f, argv[optind], &status);
+    if (!status && json)
         show_json(&f, only);
-    } else {
-        device_text(&f);
-        for (unsigned i = 0; i < f.n; i++)
-            if (!only || f.processes[i] == only)
-                process_text(f.processes[i]);
-    }
+    else if (!status)
+        show_text(&f, only);
     cli_fabric_close(&f);
     return status;
 }

@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc > 1) {
-        fputs("weft devinfo: no arguments are known but --help\n", stderr);
+        fprintf(stderr, "weft devinfo: unknown word \"%s\"\n", argv[1]);
         return 2;
     }
     return devinfo();

@@ -200,13 +200,15 @@ int cli_why(int argc, char **argv)
     struct cli_fabric f;
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
         return help(stdout, CLI_OK);
-    if (argc != 2 || argv[1][0] == '-')
+    if (argc > 1 && argv[1][0] == '-')
+        return cli_fail(CLI_USAGE, "why", "no option \"%s\"", argv[1]);
+    if (argc != 2)
         return cli_fail(CLI_USAGE, "why", "one process id is needed");
     int status = cli_fabric_open("why", &f);
     if (status)
         return status;
-    struct cli_process *p = cli_process_find("why", &f, argv[1]);
-    status = p ? show(p) : CLI_FAILED;
+    struct cli_process *p = cli_process_find("why", &f, argv[1], &status);
+    status = p ? show(p) : status;
     cli_fabric_close(&f);
     return status;
 }

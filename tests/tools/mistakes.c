@@ -21,6 +21,7 @@ static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static uint8_t *buf;
 static int gid_index;
+static bool patient; // wait for receives for ever
 
 static void need(bool ok, const char *what)
 {
@@ -92,7 +93,7 @@ static int to_rts(struct ibv_qp *qp, uint32_t psn, uint8_t reads)
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
                             .timeout = 8,
                             .retry_cnt = 2,
-                            .rnr_retry = 1,
+                            .rnr_retry = patient ? 7 : 1,
                             .sq_psn = psn,
                             .max_rd_atomic = reads};
     int mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
@@ -617,6 +618,52 @@ static void plain_send(void)
     send_and_wait(p.a, request(IBV_WR_SEND, buf, 8, mr->lkey));
 }
 
+// ---- programs that hang, for weft why -----------------------------------------------------------
+
+static void hang_without_receive(void)
+{
+    patient = true;
+    struct pair p = connected(ALL, 1);
+    for (int i = 0; i < 3; i++)
+        post(p.a, request(IBV_WR_SEND, buf, 8, mr->lkey));
+    pause();
+}
+
+static void hang_unsignalled(void)
+{
+    struct pair p = connected(ALL, 1);
+    struct ibv_wc wc;
+    for (;;) {
+        struct ibv_send_wr *w = rdma(IBV_WR_RDMA_WRITE, buf, 8, mr->rkey);
+        w->send_flags = 0;
+        if (post(p.a, w))
+            for (int i = 0; i < 100000; i++)
+                ibv_poll_cq(cq, 1, &wc), usleep(1000);
+    }
+}
+
+static void hang_unpolled(void)
+{
+    struct pair p = connected(ALL, 1);
+    post(p.a, rdma(IBV_WR_RDMA_WRITE, buf, 8, mr->rkey));
+    pause();
+}
+
+static void hang_unacknowledged(void)
+{
+    struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
+    struct ibv_cq *got, *mine = ibv_create_cq(ctx, 16, NULL, ch, 0);
+    void *context;
+    cq = mine;
+    struct pair p = connected(ALL, 1);
+    need(!ibv_req_notify_cq(mine, 0), "arm");
+    post(p.a, rdma(IBV_WR_RDMA_WRITE, buf, 8, mr->rkey));
+    need(!ibv_get_cq_event(ch, &got, &context), "event");
+    ibv_destroy_qp(p.a);
+    ibv_destroy_qp(p.b);
+    ibv_destroy_cq(mine);
+}
+
 // The peer is another process, and is killed before the send.
 static void peer_killed(void)
 {
@@ -654,6 +701,10 @@ static const struct {
     void (*make)(void);
 } mistakes[] = {
     {"plain_send", 0, "", plain_send},
+    {"hang_without_receive", 0, "", hang_without_receive},
+    {"hang_unsignalled", 0, "", hang_unsignalled},
+    {"hang_unpolled", 0, "", hang_unpolled},
+    {"hang_unacknowledged", 0, "", hang_unacknowledged},
     {"peer_killed", 402, "ended", peer_killed},
     {"send_in_init", 104, "in INIT", send_in_init},
     {"reset_to_rts", 104, "RESET to RTS", reset_to_rts},

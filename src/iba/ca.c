@@ -180,7 +180,7 @@ NTSTATUS wf_iba_open_ca(VOID *const IfcContext, VOID *const Context,
     struct open_op op = {
         .ifc = wf_iba_ifc_of(IfcContext), .context = Context, .on_event = CaAsyncEvent};
     if (!op.ifc)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op.op, sizeof(op), run_open, NULL, pUserData, pIrp);
 }
 
@@ -196,7 +196,7 @@ NTSTATUS wf_iba_get_ca_fatal_event(IB_CA *const pCa, IRP *const pIrp)
 {
     struct wf_iba_ca *ca = wf_iba_ca_of(pCa);
     if (!ca)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_wait_event(&ca->fatal, pIrp);
 }
 
@@ -204,6 +204,6 @@ NTSTATUS wf_iba_get_ca_port_event(IB_CA *const pCa, const UCHAR PortNumber, IRP 
 {
     struct wf_iba_ca *ca = wf_iba_ca_of(pCa);
     if (!ca || PortNumber < 1 || PortNumber > WF_IBA_PORTS)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_wait_event(&ca->port[PortNumber - 1], pIrp);
 }

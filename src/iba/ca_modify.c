@@ -39,7 +39,7 @@ NTSTATUS wf_iba_modify_ca(IB_CA *const pCa, const ULONG Flags, const IB_MODIFY_C
     struct modify_ca_op op = {.flags = Flags};
     struct wf_iba_ca *ca = wf_iba_ca_of(pCa);
     if (!ca || !pModify || Flags & ~(ULONG)(IB_MODIFY_CA_SYS_IMAGE_GUID | IB_MODIFY_CA_NODE_DESC))
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     op.m = *pModify;
     return wf_iba_start(&op.op, sizeof(op), run_modify_ca, &ca->obj, NULL, pIrp);
 }
@@ -117,13 +117,13 @@ NTSTATUS wf_iba_modify_port(IB_CA *const pCa, const UCHAR PortNumber, const ULON
     struct modify_port_op op = {.flags = Flags};
     struct wf_iba_ca *ca = wf_iba_ca_of(pCa);
     if (!ca || !pModify || PortNumber < 1 || PortNumber > WF_IBA_PORTS || Flags & ~known)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     ULONG set = pModify->SetCapabilites, clear = pModify->ClearCapabilites;
     if ((set | clear) & ~(ULONG)AGENT_CAPS || set & clear)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     if (Flags & IB_MOD_PORT_SHUTDOWN) {
         wf_refuse(EOPNOTSUPP, WF_R_NOT_SUPPORTED, "ModifyPort: shutdown of port %u", PortNumber);
-        return wf_iba_refuse(pIrp, STATUS_NOT_SUPPORTED);
+        return wf_iba_refuse(pIrp, STATUS_NOT_SUPPORTED, __func__);
     }
     op.m = *pModify;
     return wf_iba_start(&op.op, sizeof(op), run_modify_port, &ca->obj, NULL, pIrp);

@@ -255,11 +255,11 @@ static NTSTATUS query(struct query_op *a, NTSTATUS (*run)(struct wf_iba_op *, UL
                       PIRP irp)
 {
     if (!a->ifc || a->port < 1 || a->port > WF_IBA_PORTS)
-        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER, __func__);
     if (a->room < sizeof(ULONG))
-        return wf_iba_refuse(irp, STATUS_BUFFER_TOO_SMALL);
+        return wf_iba_refuse(irp, STATUS_BUFFER_TOO_SMALL, __func__);
     if (!a->out)
-        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&a->op, sizeof(*a), run, NULL, NULL, irp);
 }
 

@@ -96,7 +96,7 @@ NTSTATUS wf_iba_create_cq(IB_CA *const pCa, ULONG const NumCqes, VOID *const Con
     struct create_op op = {
         .cqes = NumCqes, .context = Context, .on_comp = CqCompEvent, .on_async = CqAsyncEvent};
     if (!ca || !NumCqes)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op.op, sizeof(op), run_create, &ca->obj, pUserData, pIrp);
 }
 
@@ -122,7 +122,7 @@ NTSTATUS wf_iba_resize_cq(IB_CQ *const pCq, ULONG const NumCqes, CI_UDATA *const
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
     struct create_op op = {.cqes = NumCqes};
     if (!cq || !NumCqes)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op.op, sizeof(op), run_resize, &cq->obj, pUserData, pIrp);
 }
 
@@ -144,15 +144,17 @@ static NTSTATUS arm(struct wf_iba_cq *cq, ULONG count, bool solicited)
 NTSTATUS wf_iba_rearm_cq(IB_CQ *const pCq, const BOOLEAN Solicited)
 {
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
-    return cq ? arm(cq, 1, Solicited) : STATUS_INVALID_PARAMETER;
+    return cq ? arm(cq, 1, Solicited) : wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
 }
 
 NTSTATUS wf_iba_rearm_n_cq(IB_CQ *const pCq, const ULONG NumCqes)
 {
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
     if (!cq || NumCqes < 1 || NumCqes > cq->pub.NumCqes)
-        return STATUS_INVALID_PARAMETER;
-    return NumCqes > UINT16_MAX ? STATUS_NOT_SUPPORTED : arm(cq, NumCqes, false);
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
+    if (NumCqes > UINT16_MAX)
+        return wf_iba_bad(STATUS_NOT_SUPPORTED, __func__);
+    return arm(cq, NumCqes, false);
 }
 
 // ---- polling ------------------------------------------------------------------------------------
@@ -169,16 +171,16 @@ NTSTATUS wf_iba_poll_cq(IB_CQ *const pCq, LONG *const pNumWc, IB_WC *Wc[])
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
     struct wf_wc wc;
     if (!pNumWc)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     LONG want = *pNumWc;
     *pNumWc = 0;
     if (!cq || !Wc || want < 1)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     int rc = 0;
     LONG n = 0;
     while (n < want) {
         if (!Wc[n])
-            return STATUS_INVALID_PARAMETER;
+            return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
         rc = wf_cq_poll_ex(cq->cq, &wc);
         if (rc != 1)
             break;
@@ -196,7 +198,7 @@ NTSTATUS wf_iba_peek_cq(IB_CQ *const pCq, LONG *const pNumWc)
 {
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
     if (!cq || !pNumWc)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     *pNumWc = (LONG)wf_cq_pending(cq->cq);
     return STATUS_SUCCESS;
 }
@@ -207,7 +209,7 @@ NTSTATUS wf_iba_get_cq_comp_event(IB_CQ *const pCq, IRP *const pIrp)
 {
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
     if (!cq)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_wait_event(&cq->comp, pIrp);
 }
 
@@ -215,6 +217,6 @@ NTSTATUS wf_iba_get_cq_async_event(IB_CQ *const pCq, IRP *const pIrp)
 {
     struct wf_iba_cq *cq = wf_iba_cq_of(pCq);
     if (!cq)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_wait_event(&cq->async, pIrp);
 }

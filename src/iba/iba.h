@@ -153,8 +153,10 @@ NTSTATUS wf_iba_start(struct wf_iba_op *op, size_t size,
 // Sends the IRP to our own device, whose dispatch routine calls op->begin(); only so may it be
 // completed (the verbs' rule about IoCallDriver).
 NTSTATUS wf_iba_submit(struct wf_iba_op *op, CI_UDATA *ud, PIRP irp);
-// Ends the IRP at once with a status.
-NTSTATUS wf_iba_refuse(PIRP irp, NTSTATUS status);
+// Explains why `verb` gives this status, and returns it.
+NTSTATUS wf_iba_bad(NTSTATUS status, const char *verb);
+// Likewise, and ends the IRP with it.
+NTSTATUS wf_iba_refuse(PIRP irp, NTSTATUS status, const char *verb);
 // Starts the end of an object.
 NTSTATUS wf_iba_destroy(struct wf_iba_object *o, CI_UDATA *ud, PIRP irp);
 

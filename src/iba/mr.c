@@ -189,7 +189,7 @@ static NTSTATUS reg(IB_PD *pub, ULONG mask, struct reg_op *a, PIRP irp)
     a->access = wf_iba_access(pd->obj.ca, mask);
     a->mask = mask;
     if (a->access < 0)
-        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&a->op, sizeof(*a), run_reg, &pd->obj, NULL, irp);
 }
 
@@ -198,7 +198,7 @@ NTSTATUS wf_iba_reg_mdl(IB_PD *const pPd, MDL *const pMdlList, const ULONG Acces
 {
     struct reg_op op = {.source = FROM_MDL, .mdl = pMdlList};
     if (!wf_iba_pd_of(pPd) || !pMdlList || !range_of_mdls(pMdlList, &op.range))
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     op.iova = op.range.start;
     return reg(pPd, AccessMask, &op, pIrp);
 }
@@ -208,10 +208,10 @@ NTSTATUS wf_iba_reg_sg(IB_PD *const pPd, SCATTER_GATHER_LIST *pScatterGather,
 {
     struct reg_op op = {.source = FROM_SG, .sg = pScatterGather};
     if (!wf_iba_pd_of(pPd) || !pScatterGather)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     NTSTATUS status = range_of_sg(pScatterGather, &op.range);
     if (!NT_SUCCESS(status))
-        return wf_iba_refuse(pIrp, status);
+        return wf_iba_refuse(pIrp, status, __func__);
     return reg(pPd, AccessMask, &op, pIrp);
 }
 
@@ -219,7 +219,7 @@ NTSTATUS wf_iba_get_dma_mr(IB_PD *const pPd, const ULONG AccessMask, IRP *const 
 {
     struct reg_op op = {.source = FROM_ALL, .range = {0, USER_SPACE_END}};
     if (!wf_iba_pd_of(pPd))
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return reg(pPd, AccessMask, &op, pIrp);
 }
 

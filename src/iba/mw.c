@@ -60,7 +60,7 @@ NTSTATUS wf_iba_create_mw(IB_PD *const pPd, CI_UDATA *const pUserData, IRP *cons
     struct wf_iba_pd *pd = wf_iba_pd_of(pPd);
     struct wf_iba_op op = {0};
     if (!pd)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op, sizeof(op), run_create, &pd->obj, pUserData, pIrp);
 }
 
@@ -137,17 +137,17 @@ NTSTATUS wf_iba_bind_mw(IB_QP *const pQp, IB_MW *const pMw, const IB_BIND_WR *co
     struct wf_iba_qp *qp = wf_iba_qp_of(pQp);
     struct wf_iba_mw *mw = wf_iba_mw_of(pMw);
     if (!qp || !mw || !pBindWr)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     struct wf_iba_mr *mr = region_of(pBindWr->pMr);
     const ULONG known = IB_WR_FLAG_FENCE | IB_WR_FLAG_SIGNALED | IB_WR_FLAG_SOLICITED |
                         IB_WR_FLAG_LOCAL | (ULONG)IB_WR_FLAG_VENDOR_MASK;
     if (pBindWr->Flags & ~known || (pBindWr->Length && !mr) || mw->obj.closing)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     if (qp->pub.Type == IbQpTypeUnreliableDgrm)
-        return STATUS_INVALID_OPERATION;
+        return wf_iba_bad(STATUS_INVALID_OPERATION, __func__);
     int access = wf_iba_access(qp->obj.ca, pBindWr->AccessMask);
     if (access < 0)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     access &= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     NTSTATUS status = wf_iba_alive(&qp->obj);
     return NT_SUCCESS(status) ? post_bind(qp, mw, mr, pBindWr, access) : status;

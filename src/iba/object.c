@@ -292,6 +292,6 @@ NTSTATUS wf_iba_destroy(struct wf_iba_object *o, CI_UDATA *ud, PIRP irp)
 {
     struct wf_iba_op op = {.begin = begin_destroy, .target = o};
     if (!o)
-        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_submit(&op, ud, irp);
 }

@@ -47,8 +47,30 @@ static NTSTATUS begin_refusal(struct wf_iba_op *op, PIRP irp)
     return wf_iba_complete(irp, op->refusal, 0);
 }
 
-NTSTATUS wf_iba_refuse(PIRP irp, NTSTATUS status)
+static enum wf_reason reason_of(NTSTATUS status)
 {
+    switch (status) {
+    case STATUS_NOT_SUPPORTED:
+    case STATUS_INVALID_OPERATION:
+        return WF_R_NOT_SUPPORTED;
+    case STATUS_FILE_FORCED_CLOSED:
+    case STATUS_DELETE_PENDING:
+        return WF_R_IBA_GONE;
+    default:
+        return WF_R_IBA_ARG;
+    }
+}
+
+NTSTATUS wf_iba_bad(NTSTATUS status, const char *verb)
+{
+    size_t prefix = strncmp(verb, "wf_iba_", 7) ? 0 : 7; // callers pass __func__
+    wf_explain(reason_of(status), "%s: status 0x%08x", verb + prefix, (unsigned)status);
+    return status;
+}
+
+NTSTATUS wf_iba_refuse(PIRP irp, NTSTATUS status, const char *verb)
+{
+    wf_iba_bad(status, verb);
     struct wf_iba_op op = {.begin = begin_refusal, .refusal = status};
     return wf_iba_submit(&op, NULL, irp);
 }
@@ -122,7 +144,7 @@ static NTSTATUS begin_work(struct wf_iba_op *op, PIRP irp)
     ULONG_PTR info = 0;
     NTSTATUS status = op->target ? wf_iba_hold(op->target) : STATUS_SUCCESS;
     if (!NT_SUCCESS(status))
-        return wf_iba_complete(irp, status, 0);
+        return wf_iba_complete(irp, wf_iba_bad(status, "an async verb"), 0);
     if (!wf_iba_may_run_here())
         return pend(op, irp);
     status = op->run(op, &info);

@@ -42,7 +42,7 @@ NTSTATUS wf_iba_create_pd(IB_CA *const pCa, CI_UDATA *const pUserData, IRP *cons
     struct wf_iba_ca *ca = wf_iba_ca_of(pCa);
     struct wf_iba_op op = {0};
     if (!ca)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op, sizeof(op), run_create, &ca->obj, pUserData, pIrp);
 }
 
@@ -73,7 +73,7 @@ NTSTATUS wf_iba_create_ah(IB_PD *const pPd, IB_AH_ATTR *const pAhAttr, IB_AH **c
 {
     struct wf_iba_pd *pd = wf_iba_pd_of(pPd);
     if (!pd || !pAhAttr || !ppAh)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     struct wf_iba_ah *ah =
         (struct wf_iba_ah *)wf_iba_object_new(&ah_class, sizeof(*ah), pd->obj.ca);
     if (!ah)
@@ -95,7 +95,7 @@ NTSTATUS wf_iba_destroy_ah(IB_AH *const pAh)
 {
     struct wf_iba_ah *ah = wf_iba_ah_of(pAh);
     if (!ah)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     wf_ah_destroy(ah->ah);
     wf_iba_object_discard(&ah->obj);
     return STATUS_SUCCESS;
@@ -106,7 +106,7 @@ NTSTATUS wf_iba_modify_ah(IB_AH *const pAh, IB_AH_ATTR *const pModify)
     struct wf_iba_ah *ah = wf_iba_ah_of(pAh);
     struct wf_ah *fresh, *old;
     if (!ah || !pModify)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     NTSTATUS status = wf_iba_alive(&ah->obj);
     if (NT_SUCCESS(status))
         status = resolve(wf_iba_pd_of(ah->pub.pPd), pModify, &fresh);
@@ -125,7 +125,7 @@ NTSTATUS wf_iba_query_ah(IB_AH *const pAh, IB_AH_ATTR *const pAttr)
 {
     struct wf_iba_ah *ah = wf_iba_ah_of(pAh);
     if (!ah || !pAttr)
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     NTSTATUS status = wf_iba_alive(&ah->obj);
     if (!NT_SUCCESS(status))
         return status;

@@ -173,7 +173,7 @@ NTSTATUS wf_iba_post_send(IB_QP *const pQp, const IB_SEND_WR *pSendWr,
     if (ppFailedSend)
         *ppFailedSend = (IB_SEND_WR *)pSendWr;
     if (!qp || !pSendWr || (!ppFailedSend && pSendWr->pNext))
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     NTSTATUS status = wf_iba_alive(&qp->obj);
     bool ud = qp->pub.Type == IbQpTypeUnreliableDgrm;
     if (ud)
@@ -184,7 +184,7 @@ NTSTATUS wf_iba_post_send(IB_QP *const pQp, const IB_SEND_WR *pSendWr,
         pthread_rwlock_unlock(&wf_iba_device.ah_lock);
     if (ppFailedSend)
         *ppFailedSend = (IB_SEND_WR *)next;
-    return status;
+    return NT_SUCCESS(status) ? status : wf_iba_bad(status, __func__);
 }
 
 // ---- receives -----------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ static NTSTATUS post_recv(const struct recv_queue *q, const struct wf_iba_object
         status = recv_batch(q, &next);
     if (failed)
         *failed = (IB_RECV_WR *)next;
-    return status;
+    return NT_SUCCESS(status) ? status : wf_iba_bad(status, __func__);
 }
 
 NTSTATUS wf_iba_post_recv(IB_QP *const pQp, const IB_RECV_WR *pRecvWr,
@@ -259,9 +259,9 @@ NTSTATUS wf_iba_post_recv(IB_QP *const pQp, const IB_RECV_WR *pRecvWr,
     if (ppFailedRecv)
         *ppFailedRecv = (IB_RECV_WR *)pRecvWr;
     if (!qp || !pRecvWr || (!ppFailedRecv && pRecvWr->pNext))
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     if (qp->pub.pSrq)
-        return STATUS_INVALID_OPERATION;
+        return wf_iba_bad(STATUS_INVALID_OPERATION, __func__);
     struct recv_queue q = {.qp = qp, .sge = qp->pub.RqSge};
     return post_recv(&q, &qp->obj, pRecvWr, ppFailedRecv);
 }
@@ -273,7 +273,7 @@ NTSTATUS wf_iba_post_srq_recv(IB_SRQ *const pSrq, const IB_RECV_WR *pRecvWr,
     if (ppFailedRecv)
         *ppFailedRecv = (IB_RECV_WR *)pRecvWr;
     if (!srq || !pRecvWr || (!ppFailedRecv && pRecvWr->pNext))
-        return STATUS_INVALID_PARAMETER;
+        return wf_iba_bad(STATUS_INVALID_PARAMETER, __func__);
     struct recv_queue q = {.srq = srq, .sge = srq->sge};
     return post_recv(&q, &srq->obj, pRecvWr, ppFailedRecv);
 }

@@ -134,7 +134,7 @@ NTSTATUS wf_iba_create_qp(IB_PD *const pPd, IB_QP_CREATE *const pCreateQp, VOID 
     struct create_op op = {.context = Context, .on_async = QpAsyncEvent};
     enum ibv_qp_type type;
     if (!pd || !pCreateQp || !wf_iba_qp_type(pCreateQp->Type, &type) || !queues_fit(pd, pCreateQp))
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     op.c = *pCreateQp;
     return wf_iba_start(&op.op, sizeof(op), run_create, &pd->obj, pUserData, pIrp);
 }
@@ -147,15 +147,15 @@ NTSTATUS wf_iba_create_special_qp(IB_PD *const pPd, UCHAR PortNum, IB_QP_CREATE 
     if (!pd || !pCreateQp || PortNum < 1 || PortNum > WF_IBA_PORTS ||
         (pCreateQp->Type != IbQpTypeQp0 && pCreateQp->Type != IbQpTypeQp1) ||
         !queues_fit(pd, pCreateQp))
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     NTSTATUS status = wf_iba_alive(&pd->obj);
     if (!NT_SUCCESS(status))
-        return wf_iba_refuse(pIrp, status);
+        return wf_iba_refuse(pIrp, status, __func__);
     if (pIrp && pIrp->RequestorMode != KernelMode)
-        return wf_iba_refuse(pIrp, STATUS_ACCESS_DENIED);
+        return wf_iba_refuse(pIrp, STATUS_ACCESS_DENIED, __func__);
     wf_refuse(EOPNOTSUPP, WF_R_NOT_SUPPORTED, "QP%d belongs to weftd",
               pCreateQp->Type == IbQpTypeQp1);
-    return wf_iba_refuse(pIrp, STATUS_NOT_SUPPORTED);
+    return wf_iba_refuse(pIrp, STATUS_NOT_SUPPORTED, __func__);
 }
 
 NTSTATUS wf_iba_destroy_qp(IB_QP *const pQp, CI_UDATA *const pUserData, IRP *const pIrp)
@@ -168,7 +168,7 @@ NTSTATUS wf_iba_get_qp_async_event(IB_QP *const pQp, IRP *const pIrp)
 {
     struct wf_iba_qp *qp = wf_iba_qp_of(pQp);
     if (!qp)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_wait_event(&qp->async, pIrp);
 }
 
@@ -244,7 +244,7 @@ NTSTATUS wf_iba_query_qp(IB_QP *const pQp, IB_QP_ATTR *const pAttr, CI_UDATA *co
     struct wf_iba_qp *qp = wf_iba_qp_of(pQp);
     struct query_op op = {.out = pAttr};
     if (!qp || !pAttr)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op.op, sizeof(op), run_query, &qp->obj, pUserData, pIrp);
 }
 
@@ -271,9 +271,9 @@ static NTSTATUS mcast(IB_QP *pub, const IB_GID *gid,
     struct wf_iba_qp *qp = wf_iba_qp_of(pub);
     struct mcast_op op = {.change = change};
     if (!qp || !gid)
-        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(irp, STATUS_INVALID_PARAMETER, __func__);
     if (qp->pub.Type != IbQpTypeUnreliableDgrm)
-        return wf_iba_refuse(irp, STATUS_INVALID_OPERATION);
+        return wf_iba_refuse(irp, STATUS_INVALID_OPERATION, __func__);
     memcpy(&op.gid, gid, sizeof(op.gid));
     return wf_iba_start(&op.op, sizeof(op), run_mcast, &qp->obj, NULL, irp);
 }

@@ -296,7 +296,7 @@ NTSTATUS wf_iba_modify_qp(IB_QP *const pQp, IB_QP_MODIFY *const pModify, CI_UDAT
     struct wf_iba_qp *qp = wf_iba_qp_of(pQp);
     struct modify_op op;
     if (!qp || !pModify)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     memset(&op.op, 0, sizeof(op.op));
     op.m = *pModify;
     return wf_iba_start(&op.op, sizeof(op), run_modify, &qp->obj, pUserData, pIrp);

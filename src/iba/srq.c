@@ -85,7 +85,7 @@ NTSTATUS wf_iba_create_srq(IB_PD *const pPd, const IB_SRQ_CREATE *const pCreate,
     struct create_op op = {.context = Context, .on_async = SrqAsyncEvent};
     if (!pd || pd->obj.ca->ifc->version < 2 || !pCreate || !pCreate->Depth ||
         pCreate->Limit > pCreate->Depth)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     op.c = *pCreate;
     return wf_iba_start(&op.op, sizeof(op), run_create, &pd->obj, pUserData, pIrp);
 }
@@ -100,7 +100,7 @@ NTSTATUS wf_iba_get_srq_async_event(IB_SRQ *const pSrq, IRP *const pIrp)
 {
     struct wf_iba_srq *srq = wf_iba_srq_of(pSrq);
     if (!srq)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_wait_event(&srq->async, pIrp);
 }
 
@@ -129,7 +129,7 @@ NTSTATUS wf_iba_modify_srq(IB_SRQ *const pSrq, const ULONG Flags, const IB_SRQ_A
     struct wf_iba_srq *srq = wf_iba_srq_of(pSrq);
     struct attr_op op = {.flags = Flags};
     if (!srq || !pAttr || Flags & ~(ULONG)(IB_MOD_SRQ_DEPTH | IB_MOD_SRQ_LIMIT))
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     op.in = *pAttr;
     return wf_iba_start(&op.op, sizeof(op), run_modify, &srq->obj, pUserData, pIrp);
 }
@@ -151,6 +151,6 @@ NTSTATUS wf_iba_query_srq(IB_SRQ *const pSrq, IB_SRQ_ATTR *const pAttr, CI_UDATA
     struct wf_iba_srq *srq = wf_iba_srq_of(pSrq);
     struct attr_op op = {.out = pAttr};
     if (!srq || !pAttr)
-        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER);
+        return wf_iba_refuse(pIrp, STATUS_INVALID_PARAMETER, __func__);
     return wf_iba_start(&op.op, sizeof(op), run_query, &srq->obj, pUserData, pIrp);
 }

@@ -157,8 +157,8 @@ static void fill(char seed)
         flat[i] = (char)(seed + i * 31 + i / PAGE_SIZE);
 }
 
-// RDMA leaves no trace in the target's thread. Looking at the CQ takes the engine's lock, which tells
-// the thread sanitizer that what the engine wrote came before.
+// RDMA leaves no trace in the target's thread. Looking at the CQ takes the engine's lock, which
+// tells the thread sanitizer that what the engine wrote came before.
 static void check_pieces(char seed)
 {
     LONG n;

@@ -230,9 +230,10 @@ struct wf_qp *wf_qp_find(struct wf_hca *h, uint32_t qpn);
 int wf_fetch_remote(struct wf_hca *h, const struct wf_pkt *pkt, uint32_t off,
                     const struct iovec *dst, int niov);
 int wf_qp_destroy_locked(struct wf_qp *qp);
-void wf_qp_wipe(struct wf_qp *qp);       // qp.c: back to RESET
-void wf_qp_drop_paths(struct wf_qp *qp); // modify.c
-void wf_qp_run_now(struct wf_qp *qp);    // progress.c: run it without a trip over the list
+void wf_qp_send_due_ack(struct wf_qp *qp); // qp.c
+void wf_qp_wipe(struct wf_qp *qp);         // qp.c: back to RESET
+void wf_qp_drop_paths(struct wf_qp *qp);   // modify.c
+void wf_qp_run_now(struct wf_qp *qp);      // progress.c: run it without a trip over the list
 int wf_srq_destroy_locked(struct wf_srq *srq);
 int wf_cq_destroy_locked(struct wf_cq *cq);
 // Slots of completions that a poller of the ring consumed; false: there were none.

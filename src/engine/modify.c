@@ -191,6 +191,7 @@ static void enter_state(struct wf_qp *qp, enum ibv_qp_state from, enum ibv_qp_st
     if (to == IBV_QPS_SQD && from != IBV_QPS_SQD)
         qp->sqd_event_sent = false;
     if (to == IBV_QPS_ERR) {
+        wf_qp_send_due_ack(qp);
         wf_qp_to_error(qp);
         return;
     }

@@ -220,6 +220,14 @@ static void completion_gone(void *arg, const struct wf_completion *c)
         wf_srqueue_give_back(&srq->q, c->wqe_adr >> srq->q.shift);
 }
 
+// An acknowledgement that is due tells the peer that its request is done: the QP must not lose it
+// when the program disconnects (ERR) or destroys it right after its last completion.
+void wf_qp_send_due_ack(struct wf_qp *qp)
+{
+    if (qp->resp.ack_due && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR)
+        wf_resp_run(qp);
+}
+
 // Back to RESET: nothing of the QP is left in queues, CQs or timers.
 void wf_qp_wipe(struct wf_qp *qp)
 {
@@ -229,9 +237,7 @@ void wf_qp_wipe(struct wf_qp *qp)
         wf_cqring_reap(qp->scq);
     if (qp->rcq)
         wf_cqring_reap(qp->rcq);
-    // An acknowledgement that is due tells the peer that its request is done: not to be lost.
-    if (qp->resp.ack_due && qp->state >= IBV_QPS_RTR && qp->state != IBV_QPS_ERR)
-        wf_resp_run(qp);
+    wf_qp_send_due_ack(qp);
     wf_forget(qp);
     wf_qp_set_state(qp, IBV_QPS_RESET);
     wf_qp_reset(qp);

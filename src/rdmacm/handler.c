@@ -151,6 +151,8 @@ void rcm_on_request(struct wf_cm_owner *owner, const struct wf_cm_event *e)
     struct rcm_service *s = (struct rcm_service *)owner; // first member
     struct sockaddr_storage src, dst;
     struct rcm_id *id, *l = find_listener(s, e, &src, &dst);
+    if (!l && rcm_hold(s, e))
+        return;
     if (!l || !type_fits(l, type_of(e))) {
         wf_explain(WF_R_RDMACM_NO_LISTENER, "service id 0x%016llx",
                    (unsigned long long)s->service_id);

@@ -65,6 +65,14 @@ struct rcm_service {
     LIST_HEAD(, rcm_id) listeners;
     struct wf_cm_id *cm_id;
     uint64_t service_id;
+    uint64_t expires; // 0: somebody listens; else when it ends unless somebody does
+    STAILQ_HEAD(, rcm_held) held;
+};
+
+// A request that came while nobody listened, but somebody had just now.
+struct rcm_held {
+    STAILQ_ENTRY(rcm_held) next;
+    struct wf_cm_event ev;
 };
 
 struct rcm_id {
@@ -195,6 +203,7 @@ int rcm_cmd_join_mcast(const struct rcm_call *c);
 int rcm_cmd_leave_mcast(const struct rcm_call *c);
 
 // ---- between them -------------------------------------------------------------------------------
+bool rcm_hold(struct rcm_service *s, const struct wf_cm_event *e);         // listen.c
 void rcm_unlisten(struct rcm_id *id);                                      // listen.c
 void rcm_on_event(struct wf_cm_owner *owner, const struct wf_cm_event *e); // handler.c
 void rcm_on_request(struct wf_cm_owner *owner, const struct wf_cm_event *e);

@@ -191,7 +191,7 @@ void wf_qp_publish(struct wf_qp *qp)
 
 void wf_qp_set_state(struct wf_qp *qp, enum ibv_qp_state to)
 {
-    qp->state = to;
+    __atomic_store_n(&qp->state, to, __ATOMIC_RELAXED); // wf_qp_state() takes no lock
     qp->attr.qp_state = qp->attr.cur_qp_state = to;
     wf_qp_publish(qp);
 }

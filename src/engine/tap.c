@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STUCK_NS 50000u // look again for room in a full link
+#define LOOP_BUDGET 64
+#define STUCK_NS    50000u // look again for room in a full link
 
 struct wf_tap *wf_tap_get(struct wf_hca *h)
 {
@@ -141,9 +142,27 @@ static bool release(struct wf_tap *t, struct wf_held *held)
     return true;
 }
 
+// Links may read payload until they are flushed, the loop until it has delivered: only then do the
+// copies go away.
+static void settle(struct wf_hca *h, struct wf_held *spent)
+{
+    if (h->shm)
+        h->shm->ops->flush(h->shm);
+    if (h->udp)
+        h->udp->ops->flush(h->udp);
+    while (h->loop && h->loop->ops->poll(h->loop, LOOP_BUDGET))
+        ;
+    while (spent) {
+        struct wf_held *next = spent->next;
+        free(spent);
+        spent = next;
+    }
+}
+
 void wf_tap_poll(struct wf_hca *h)
 {
     struct wf_tap *t = h->tap;
+    struct wf_held *spent = NULL;
     if (!t->held && !t->faults)
         return;
     if (!h->fresh)
@@ -160,12 +179,11 @@ void wf_tap_poll(struct wf_hca *h)
             t->stuck = true;
             break;
         }
-        free(held);
+        held->next = spent;
+        spent = held;
     }
-    if (h->shm)
-        h->shm->ops->flush(h->shm);
-    if (h->udp)
-        h->udp->ops->flush(h->udp);
+    if (spent)
+        settle(h, spent);
 }
 
 uint64_t wf_tap_next(const struct wf_hca *h)

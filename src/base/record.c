@@ -26,6 +26,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *places[WF_NOTES]; // the format of each note: the place it comes from
 static bool to_stderr;
+static bool silent;    // WEFT_EXPLAIN=0
 static bool listening; // to_stderr or a file
 static wf_reason_watcher *watcher;
 static void *watcher_arg;
@@ -73,11 +74,29 @@ static void forget_in_child(void)
 static void start(void)
 {
     const char *v = getenv("WEFT_EXPLAIN");
-    to_stderr = v && *v && strcmp(v, "0") != 0;
+    silent = v && strcmp(v, "0") == 0;
+    to_stderr = v && *v && !silent;
     listening = to_stderr | wf_explain_json_open();
     if (listening)
         atexit(at_exit);
     pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+void wf_record_no_device(void)
+{
+    static bool said;
+    pthread_once(&once, start);
+    pthread_mutex_lock(&lock);
+    const struct wf_note *n = NULL;
+    for (unsigned i = 0; i < WF_NOTES; i++)
+        if (wf_notes.notes[i].count && (!n || wf_notes.notes[i].last_ns > n->last_ns))
+            n = &wf_notes.notes[i];
+    if (n && !said && !to_stderr && !silent)
+        dprintf(STDERR_FILENO, "weft: no device: [%u %s] %s: %s\n", n->number,
+                wf_reason_name((enum wf_reason)n->number), n->text,
+                wf_reason_cause((enum wf_reason)n->number));
+    said = true;
+    pthread_mutex_unlock(&lock);
 }
 
 bool wf_explaining(void)

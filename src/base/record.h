@@ -14,6 +14,10 @@ bool wf_explaining(void);
 
 void wf_record(enum wf_reason why, int err, const char *fmt, va_list ap);
 
+// Without Weft's device the program gets nowhere, and mostly says no more than that: print the
+// newest reason, once, even where nobody asked for explanations (WEFT_EXPLAIN=0: not even then).
+void wf_record_no_device(void);
+
 // Called with each new or repeated reason (flight recorder, comments in captures). One at most;
 // NULL takes it back. It must not explain anything itself.
 typedef void wf_reason_watcher(void *arg, enum wf_reason why, const char *text);

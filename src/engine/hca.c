@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The engine of this process: made on first use, one for all faces, made anew in a child.
+#include "base/reason.h"
 #include "engine/engine.h"
 #include "engine/tap.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/socket.h>
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,14 +91,17 @@ static int make(struct wf_hca **out)
         err = wf_hca_create(&parts, out);
     if (err) {
         wf_fabric_leave(f);
-        return err;
+        return wf_refuse(-err, WF_R_LIMIT, "the engine of this process: %s", strerror(-err));
     }
     wf_tap_start(*out);
     wf_leaks_watch(*out);
     err = wf_thread_start(*out);
-    if (err)
+    if (err) {
+        wf_leaks_watch(NULL);
         wf_hca_destroy(*out);
-    return err;
+        return wf_refuse(-err, WF_R_LIMIT, "the engine's thread: %s", strerror(-err));
+    }
+    return 0;
 }
 
 int wf_hca_get(struct wf_hca **out)

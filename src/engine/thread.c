@@ -82,13 +82,24 @@ static void follow_fabric(struct wf_hca *h, struct sleeper *s)
     add_fd(s->watch_fd, fd);
 }
 
+static void sleeper_close(struct sleeper *s)
+{
+    if (s->doze_fd >= 0)
+        close(s->doze_fd);
+    if (s->watch_fd >= 0)
+        close(s->watch_fd);
+}
+
 static int sleeper_open(struct wf_hca *h, struct sleeper *s)
 {
     s->doze_fd = epoll_create1(EPOLL_CLOEXEC);
     s->watch_fd = epoll_create1(EPOLL_CLOEXEC);
     s->fabric_fd = -1;
-    if (s->doze_fd < 0 || s->watch_fd < 0)
-        return -errno;
+    if (s->doze_fd < 0 || s->watch_fd < 0) {
+        int err = -errno;
+        sleeper_close(s);
+        return err;
+    }
     add_fd(s->doze_fd, h->kick_fd);
     add_fd(s->watch_fd, h->kick_fd);
     if (h->fabric)
@@ -169,13 +180,18 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
     return next;
 }
 
+struct start {
+    struct wf_hca *hca;
+    struct sleeper sleeper;
+};
+
 static void *thread_main(void *arg)
 {
-    struct wf_hca *h = arg;
-    struct sleeper s;
+    struct start *start = arg;
+    struct wf_hca *h = start->hca;
+    struct sleeper s = start->sleeper;
     uint32_t seen = 0;
-    if (sleeper_open(h, &s))
-        return NULL;
+    free(start);
     for (;;) {
         wf_enter(h);
         if (h->stopping) {
@@ -194,16 +210,29 @@ static void *thread_main(void *arg)
         if (h->fabric && fd == s.doze_fd)
             drain(wf_fabric_doorbell(h->fabric));
     }
-    close(s.doze_fd);
-    close(s.watch_fd);
+    sleeper_close(&s);
     return NULL;
+}
+
+static int give_up(struct wf_hca *h, struct start *start, int err)
+{
+    free(start);
+    if (h->kick_fd >= 0)
+        close(h->kick_fd);
+    h->kick_fd = -1;
+    return err;
 }
 
 int wf_thread_start(struct wf_hca *h)
 {
+    struct start *start = calloc(1, sizeof(*start));
+    if (!start)
+        return -ENOMEM;
+    start->hca = h;
     h->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (h->kick_fd < 0)
-        return -errno;
+    int err = h->kick_fd < 0 ? -errno : sleeper_open(h, &start->sleeper);
+    if (err)
+        return give_up(h, start, err);
     h->threaded = true;
     h->mode = WF_THREAD_DOZE;
     h->earnest = EARNEST_MIN;
@@ -217,11 +246,15 @@ int wf_thread_start(struct wf_hca *h)
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int err = pthread_create(&h->thread, NULL, thread_main, h);
+    err = -pthread_create(&h->thread, NULL, thread_main, start);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!err)
-        pthread_setname_np(h->thread, "weft");
-    return -err;
+    if (err) {
+        sleeper_close(&start->sleeper);
+        h->threaded = false;
+        return give_up(h, start, err);
+    }
+    pthread_setname_np(h->thread, "weft");
+    return 0;
 }
 
 void wf_thread_stop(struct wf_hca *h)

@@ -158,7 +158,9 @@ int wf_fabric_join(struct wf_fabric **out)
     ret = reach(f, false);
     if (ret) {
         drop(f);
-        return wf_refuse(-ret, WF_R_NO_DAEMON, "joining the fabric: %s", strerror(-ret));
+        return ret == -EACCES // who it belongs to has been told
+                   ? ret
+                   : wf_refuse(-ret, WF_R_NO_DAEMON, "joining the fabric: %s", strerror(-ret));
     }
     if (f->udp[0] < 0 && f->udp[1] < 0)
         wf_explain(WF_R_PORT_TAKEN, "slot %u has no UDP socket", f->slot);

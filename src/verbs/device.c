@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The device list: one device, there as long as the engine can join the fabric.
+#include "base/record.h"
 #include "verbs/face.h"
 #include <endian.h>
 #include <stdlib.h>
@@ -56,6 +57,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
             *num_devices = 1;
     } else {
         list->hca = NULL;
+        wf_record_no_device();
     }
     list->epoch = wf_face_epoch();
     return list->entry;

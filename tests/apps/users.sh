@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 120
-# cases: nobody empty-env no-network home shm-missing shm-small cwd two-users
+# cases: nobody empty-env no-network home shm-missing shm-small cwd two-users few-descriptors
 # Poor surroundings: it works, or says in one line why not.
 . "$(dirname "$0")/../lib/lib.sh"
 . "$(dirname "$0")/../lib/programs.sh"
@@ -84,6 +84,15 @@ cwd)
     cd "$tmp/gone"
     rmdir "$tmp/gone"
     ping_both env
+    ;;
+few-descriptors)
+    # Not asked for explanations, it still says in one line why there is no device.
+    run ibv_devinfo >/dev/null || fail "with enough"
+    for n in 8 13; do
+        (ulimit -n $n && exec "$weft" run ibv_devinfo) >"$tmp/out" 2>&1 || true
+        grep -q '^weft: no device: .*Too many open files' "$tmp/out" || { cat "$tmp/out"; fail "no reason"; }
+        [ "$(grep -c '^weft: ' "$tmp/out")" = 1 ] || { cat "$tmp/out"; fail "more than a line"; }
+    done
     ;;
 two-users)
     # Two users of one host do not see each other's fabric, and both work.

@@ -112,17 +112,13 @@ void wf_qp_flush_sends(struct wf_qp *qp)
     qp->req.sent_psn = qp->req.una_psn = qp->req.psn;
 }
 
-// Once for all that an error takes with it.
+// Once for all that a failure takes with it. A program that itself puts a QP into ERR expects its
+// requests to be flushed: that is how connections end.
 static void explain_flush(struct wf_qp *qp, uint32_t sends, uint32_t recvs)
 {
-    if (!sends && !recvs)
-        return;
-    if (qp->root)
+    if (qp->root && (sends || recvs))
         wf_explain(WF_R_FLUSHED, "QP 0x%06x: %u sends and %u receives, a consequence of [%u %s]",
                    qp->qpn, sends, recvs, qp->root, wf_reason_name(qp->root));
-    else
-        wf_explain(WF_R_FLUSHED, "QP 0x%06x: %u sends and %u receives: the program put it into ERR",
-                   qp->qpn, sends, recvs);
 }
 
 void wf_retire_failed(struct wf_qp *qp, enum ibv_wc_status status, enum wf_reason why)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: app
 # timeout: 240
-# cases: shm udp live recorder
+# cases: shm udp cm live recorder
 # Captures: tshark reads all of them as RoCEv2 with no malformed frame, every ICRC is right, and
 # writes within the host are there.
 . "$(dirname "$0")/../lib/lib.sh"
@@ -46,6 +46,22 @@ shm | udp)
     { [ "$n" -ge 20 ] && [ "$n" -lt 60 ]; } || fail "ib_write_bw wrote 20 times, the capture shows $n first packets"
     tshark -r "$tmp/bw.pcapng" -T fields -e frame.comment 2>/dev/null >"$tmp/comments"
     grep -q 'ib_write_bw.*QP 0x.*wr_id' "$tmp/comments" || fail "no comments"
+    ;;
+cm)
+    need rping
+    WEFT_RUN_OPTS="--explain --capture $tmp/cm.pcapng" run rping -s -a 10.99.0.1 -C 3 >"$tmp/server" 2>&1 </dev/null &
+    pid=$!
+    for i in $(seq 50); do
+        WEFT_CAPTURE=$tmp/cm.pcapng run rping -c -a 10.99.0.1 -C 3 >"$tmp/client" 2>&1 </dev/null && break
+        sleep 0.1
+    done
+    wait $pid || true
+    sound "$tmp/cm.pcapng"
+    tshark -r "$tmp/cm.pcapng" 2>/dev/null >"$tmp/list"
+    for m in ConnectRequest ConnectReply ReadyToUse DisconnectRequest DisconnectReply; do
+        grep -q "CM: $m" "$tmp/list" || fail "no $m: $(cat "$tmp/list")"
+    done
+    ! grep -q '^weft: ' "$tmp/server" || fail "a connection that ends well was explained: $(cat "$tmp/server")"
     ;;
 live)
     run ib_send_bw -x "$gid" -D 4 -s 4096 >"$tmp/server" 2>&1 &

@@ -25,14 +25,15 @@
 #define BLOCK_ROOM (WF_FRAME_MAX + NOTE_ROOM + WF_PCAPNG_EXTRA)
 
 struct wf_capture {
+    pthread_mutex_t lock; // reasons come from threads without the engine's lock
     int fd;
     uint32_t snaplen;
     uint64_t id;
     size_t ring;  // flight recorder: bytes kept; 0: none
     uint8_t *out; // blocks that wait; of the recorder a ring of whole blocks
     size_t len, room;
-    char reason[200]; // for the next frame's comment
-    bool failed;      // something failed: the recorder is to be written
+    char reason[200];    // for the next frame's comment
+    _Atomic bool failed; // something failed: the recorder is to be written
 };
 
 static uint64_t wall_ns(void)
@@ -260,9 +261,11 @@ void wf_capture_packet(struct wf_tap *t, struct wf_qp *qp, bool rx, const struct
     }
     if (!s.frame.sgid || !s.frame.dgid)
         return;
+    pthread_mutex_lock(&c->lock);
     make_note(c, qp, rx, pkt, extra, note);
     add_packet(c, &s, qp->mtu);
     message_done(c);
+    pthread_mutex_unlock(&c->lock);
 }
 
 static void onesided_answer(struct wf_capture *c, struct wf_qp *qp, struct source *s, bool read,
@@ -321,11 +324,13 @@ void wf_capture_onesided(struct wf_tap *t, struct wf_qp *qp, const struct wf_swq
                                 .sport = qp->path->sport,
                                 .tclass = qp->path->tclass,
                                 .hop_limit = qp->path->hop_limit};
+    pthread_mutex_lock(&c->lock);
     make_note(c, qp, false, &pkt, "one-sided", note);
     if (!read || first)
         add_packet(c, &s, qp->mtu);
     onesided_answer(c, qp, &s, read, w, iov, niov, off, len);
     message_done(c);
+    pthread_mutex_unlock(&c->lock);
 }
 
 #define MAD_LOCAL_ID 24 // in every CM message: the sender's communication id, slot on top
@@ -352,22 +357,28 @@ void wf_capture_mad(struct wf_tap *t, bool rx, const union ibv_gid *sgid, const 
     s.frame = (struct wf_frame){.sgid = sgid, .dgid = dgid, .sport = 0xc000};
     snprintf(note, sizeof(note), "%s %s[%d]%s%s", rx ? "to" : "from", program_invocation_short_name,
              (int)getpid(), extra && *extra ? "; " : "", extra ? extra : "");
+    pthread_mutex_lock(&c->lock);
     add_packet(c, &s, 4096);
     message_done(c);
+    pthread_mutex_unlock(&c->lock);
 }
 
 // ---- on and off ---------------------------------------------------------------------------------
 
-// Under the lock of records and mostly that of the engine: only notes it.
+// Under the lock of records, perhaps in the middle of a frame of the same thread: then the next
+// frame sees that something failed.
 static void on_reason(void *arg, enum wf_reason why, const char *text)
 {
     struct wf_capture *c = arg;
-    snprintf(c->reason, sizeof(c->reason), "[%u %s] %s", why, wf_reason_name(why), text);
     if (why != WF_R_FAULTS)
-        c->failed = true;
+        atomic_store(&c->failed, true);
+    if (pthread_mutex_trylock(&c->lock))
+        return;
+    snprintf(c->reason, sizeof(c->reason), "[%u %s] %s", why, wf_reason_name(why), text);
     // Nothing may follow a failure: what the recorder has goes out now.
     if (c->ring && c->failed && (uint32_t)why >= 200)
         write_out(c);
+    pthread_mutex_unlock(&c->lock);
 }
 
 void wf_capture_free(struct wf_tap *t)
@@ -381,6 +392,7 @@ void wf_capture_free(struct wf_tap *t)
     if (!c->ring)
         write_out(c);
     close(c->fd);
+    pthread_mutex_destroy(&c->lock);
     free(c->out);
     free(c);
 }
@@ -415,6 +427,7 @@ int wf_capture_set(struct wf_tap *t, const char *path, size_t ring, uint32_t sna
         free(c);
         return err;
     }
+    pthread_mutex_init(&c->lock, NULL);
     write_header(c->fd);
     c->id = (uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino;
     t->capture = c;

@@ -642,7 +642,9 @@ static void test_smsg_misused_is_refused(void **state)
     WANT(INVALID_STATE, GNI_SmsgInit(f->ep, &a, &a));
     BAD(GNI_SmsgSend(f->ep, NULL, 1, NULL, 0, 0));
     BAD(GNI_SmsgSend(f->ep, NULL, 0, NULL, 1, 0));
-    WANT(ERROR_RESOURCE, GNI_SmsgSend(f->ep, buffer, 60, buffer, 5, 0));
+    WANT(ERROR_RESOURCE, GNI_SmsgSend(f->ep, buffer, 65, NULL, 0, 0));
+    WANT(ERROR_RESOURCE, GNI_SmsgSend(f->ep, NULL, 0, buffer, 65, 0));
+    WANT(ERROR_RESOURCE, GNI_SmsgSend(f->ep, buffer, 33, buffer, 64, 0));
     WANT(NOT_DONE, GNI_SmsgGetNext(f->ep, &header));
     WANT(NOT_DONE, GNI_SmsgRelease(f->ep));
     BAD(GNI_SmsgSetDeliveryMode(f->nic, 0x200));

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define CONTROL_BYTES 64u
+// A message may be longer than msg_maxsize by this much of header: libfabric sends so.
+#define HEADER_ROOM 32u
 
 enum { STAT_CREDITS_STALL = 2, STAT_REQ_STALL = 3 };
 
@@ -37,7 +39,7 @@ struct wf_gni_smsg {
 
 static uint32_t stride_of(uint32_t max_size)
 {
-    return (uint32_t)((sizeof(struct slot) + max_size + 15) & ~15u);
+    return (uint32_t)((sizeof(struct slot) + max_size + HEADER_ROOM + 15) & ~15u);
 }
 
 static uint64_t box_size(const gni_smsg_attr_t *a)
@@ -148,6 +150,13 @@ static bool committed(const struct wf_gni_smsg *s, uint32_t k)
 
 // ---- sending ------------------------------------------------------------------------------------
 
+static bool too_long(const struct wf_gni_smsg *s, uint64_t header, uint64_t data)
+{
+    return header > s->max_size || data > s->max_size ||
+           header + data > (uint64_t)s->max_size + HEADER_ROOM ||
+           header + data > GNI_SMSG_MAX_SIZE;
+}
+
 static bool has_credit(const struct wf_gni_smsg *s)
 {
     const struct control *c = (const void *)s->box;
@@ -206,8 +215,7 @@ static gni_return_t send_message(struct gni_ep *ep, const struct outgoing *m, ui
     if (!s || (!m->header && m->header_len) || (!m->data && m->data_len))
         return wf_gni_refuse(GNI_RC_INVALID_PARAM, "SmsgSend: no endpoint with short messages, or "
                                                    "a length without a buffer");
-    if ((uint64_t)m->header_len + m->data_len > s->max_size ||
-        wf_gni_job_suspended(ep->nic->cdm->ptag))
+    if (too_long(s, m->header_len, m->data_len) || wf_gni_job_suspended(ep->nic->cdm->ptag))
         return wf_gni_fail(ep->nic, GNI_RC_ERROR_RESOURCE, "SmsgSend",
                            "%u + %u bytes, at most %u; or the job is suspended", m->header_len,
                            m->data_len, s->max_size);

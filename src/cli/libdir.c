@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static bool exists(const char *dir, const char *name)
@@ -20,9 +21,12 @@ static int own_dir(char dir[PATH_MAX])
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    if (n < 0)
+    // In a chroot without /proc: the name we were executed by.
+    const char *name = (const char *)getauxval(AT_EXECFN);
+    if (n < 0 && (!name || !realpath(name, exe)))
         return -errno;
-    exe[n] = 0;
+    if (n >= 0)
+        exe[n] = 0;
     snprintf(dir, PATH_MAX, "%s", dirname(exe));
     return 0;
 }

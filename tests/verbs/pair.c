@@ -60,11 +60,11 @@ void node_close(struct node *n)
 
 static void make_qp(struct end *e, const struct pair_opts *o)
 {
-    uint32_t wr = o->max_wr ? o->max_wr : 16;
+    uint32_t wr = o->max_wr ? o->max_wr : 16, sge = o->max_sge ? o->max_sge : 4;
     struct ibv_qp_init_attr_ex init = {
         .send_cq = e->scq,
         .recv_cq = e->rcq,
-        .cap = {wr, wr, 4, 4, 64},
+        .cap = {wr, wr, sge, sge, 64},
         .qp_type = o->type,
         .comp_mask = IBV_QP_INIT_ATTR_PD,
         .pd = e->node->pd,

@@ -33,6 +33,7 @@ struct end {
 struct pair_opts {
     enum ibv_qp_type type;
     uint32_t max_wr;                   // 0: 16
+    uint32_t max_sge;                  // 0: 4
     uint8_t timeout, retry, rnr_retry; // timeout 0: 14 with 7 and 7
     uint64_t send_ops;
     uint32_t dest; // 0: the other end

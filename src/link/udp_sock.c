@@ -81,6 +81,11 @@ static int prepare_tx(int fd, bool v6)
     if (!rc)
         rc = v6 ? set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO)
                 : set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+    // Members of a group on this host get its datagrams through shared memory already.
+    if (v6)
+        set(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0);
+    else
+        set(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 0);
     enlarge(fd, SO_SNDBUFFORCE, SO_SNDBUF);
     return rc;
 }

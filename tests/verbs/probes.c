@@ -232,6 +232,77 @@ static void test_p35_child_of_fork_may_write_beside_a_region(void)
     munmap(page, 4096);
 }
 
+static void *destroy(void *cq)
+{
+    must(ibv_destroy_cq(cq) == 0);
+    return NULL;
+}
+
+static void test_p03_destroy_waits_for_the_acknowledgements_of_its_own_cq(void)
+{
+    struct ibv_comp_channel *ch = ibv_create_comp_channel(node.ctx);
+    struct end e[2] = {0};
+    struct pair_opts o = {.type = IBV_QPT_RC};
+    for (int i = 0; i < 2; i++) {
+        must(e[i].scq = ibv_create_cq(node.ctx, 16, NULL, ch, 0));
+        must(e[i].rcq = ibv_create_cq(node.ctx, 16, NULL, NULL, 0));
+        must(ibv_req_notify_cq(e[i].scq, 0) == 0);
+    }
+    pair_make(&node, e, &o);
+    for (int i = 0; i < 2; i++) {
+        struct ibv_sge sge = sge_of(&e[i], 0, 8);
+        struct ibv_send_wr wr = send_of(&sge, 1);
+        post_recv(&e[!i], 1, 8);
+        must(post(&e[i], &wr) == 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct ibv_cq *cq;
+        void *ctx;
+        must(ibv_get_cq_event(ch, &cq, &ctx) == 0);
+    }
+    ibv_ack_cq_events(e[1].scq, 2); // one of them was the other's
+    must(ibv_destroy_qp(e[0].qp) == 0 && ibv_destroy_qp(e[1].qp) == 0);
+    pthread_t t;
+    must(pthread_create(&t, NULL, destroy, e[0].scq) == 0);
+    usleep(100000);
+    must(pthread_tryjoin_np(t, NULL) == EBUSY);
+    ibv_ack_cq_events(e[0].scq, 1);
+    must(pthread_join(t, NULL) == 0);
+    must(ibv_destroy_cq(e[1].scq) == 0);
+    must(ibv_destroy_cq(e[0].rcq) == 0 && ibv_destroy_cq(e[1].rcq) == 0);
+    must(ibv_destroy_comp_channel(ch) == 0);
+}
+
+static void test_p37_region_with_a_bound_window_stays(void)
+{
+    struct end e[2] = {0};
+    struct pair_opts o = {.type = IBV_QPT_RC};
+    pair_make(&node, e, &o);
+    for (int type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; type++) {
+        static uint8_t buf[4096];
+        struct ibv_mr *mr = ibv_reg_mr(node.pd, buf, sizeof(buf), PAIR_ALL);
+        struct ibv_mw *mw = ibv_alloc_mw(node.pd, (enum ibv_mw_type)type);
+        must(mr && mw);
+        struct ibv_mw_bind_info info = {mr, (uintptr_t)buf, 64, IBV_ACCESS_REMOTE_WRITE};
+        struct ibv_mw_bind one = {.wr_id = 1, .send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+        struct ibv_send_wr wr = send_of(NULL, 0);
+        wr.opcode = IBV_WR_BIND_MW;
+        wr.bind_mw.mw = mw;
+        wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+        wr.bind_mw.bind_info = info;
+        must((type == IBV_MW_TYPE_1 ? ibv_bind_mw(e[0].qp, mw, &one) : post(&e[0], &wr)) == 0);
+        must(next_wc(e[0].scq).status == IBV_WC_SUCCESS);
+        must(ibv_dereg_mr(mr) == EBUSY);
+        one.bind_info.length = 0;
+        wr.opcode = IBV_WR_LOCAL_INV;
+        wr.invalidate_rkey = ibv_inc_rkey(mw->rkey);
+        must((type == IBV_MW_TYPE_1 ? ibv_bind_mw(e[0].qp, mw, &one) : post(&e[0], &wr)) == 0);
+        must(next_wc(e[0].scq).status == IBV_WC_SUCCESS);
+        must(ibv_dereg_mr(mr) == 0 && ibv_dealloc_mw(mw) == 0);
+    }
+    pair_free(e);
+}
+
 static void test_p41_receive_sizes_of_an_xrc_sender_and_send_sizes_of_a_receiver(void)
 {
     struct ibv_xrcd_init_attr xi = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
@@ -351,6 +422,8 @@ int main(void)
     RUN(test_p31_region_dropped_in_flight_fails_or_works_but_nothing_crashes);
     RUN(test_p33_objects_in_use_are_not_destroyed);
     RUN(test_p35_child_of_fork_may_write_beside_a_region);
+    RUN(test_p03_destroy_waits_for_the_acknowledgements_of_its_own_cq);
+    RUN(test_p37_region_with_a_bound_window_stays);
     RUN(test_p41_receive_sizes_of_an_xrc_sender_and_send_sizes_of_a_receiver);
     RUN(test_p51_gid_table_has_valid_entries_and_holes_refuse);
     RUN(test_p63_threads_that_share_cqs_finish_in_order);

@@ -70,7 +70,7 @@ live)
     run ib_send_bw -x "$gid" -D 4 -s 4096 10.99.0.1 >"$tmp/client" 2>&1 &
     client=$!
     sleep 1
-    "$weft" capture -w "$tmp/live.pcapng" -d 0.05 2>"$tmp/err" || fail "$(cat "$tmp/err")"
+    "$weft" capture -w "$tmp/live.pcapng" -d 0.2 2>"$tmp/err" || fail "$(cat "$tmp/err")"
     sleep 0.2
     size=$(stat -c %s "$tmp/live.pcapng")
     [ "$size" -gt 10000 ] || fail "$size bytes only"

@@ -70,6 +70,8 @@ sanitizer_preload() {
     [ -z "$lib" ] || sanitizer_lib=$lib
     export UBSAN_OPTIONS=print_stacktrace=1
     export ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+    # perftest's own alarm handler opens a file.
+    export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}report_signal_unsafe=0
 }
 
 stop_children() {

@@ -130,9 +130,9 @@ struct wf_hca {
     int kick_fd;
     enum wf_thread_mode mode;
     uint32_t polls;       // progress made by callers, for the thread to see
-    uint32_t earnest;     // polls in a row after which the thread leaves the work to pollers
+    uint64_t earnest_ns;  // of polls without a pause: then the thread leaves the work to pollers
+    uint64_t burst_at;    // when polls without a pause began
     uint64_t awake_until; // the thread does not sleep before
-    uint32_t polls_awake; // in a row, since the last doze
     uint64_t polled_at;
     uint32_t empty_polls;
     uint32_t udp_skip;

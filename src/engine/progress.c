@@ -19,7 +19,7 @@
 #define UDP_POLL_WEIGHT 31u // a look into empty sockets lasts as long as so many into empty rings
 // Polls in vain read the clock this often: enough for timers, which are never that exact.
 #define CLOCK_EVERY 8u
-#define PAUSE_NS    500000u
+#define PAUSE_NS    15000u
 
 static void push(struct wf_qp_list *l, struct wf_qp *qp)
 {
@@ -202,13 +202,15 @@ int wf_progress_locked(struct wf_hca *h)
     return got;
 }
 
-// Polls in a row: with a pause among them the count starts anew.
+// Polls without a pause, for long enough: bursts of polls between other work do not count.
 static bool in_earnest(struct wf_hca *h)
 {
+    if (!h->fresh)
+        wf_now(h);
     if (h->env.now - h->polled_at > PAUSE_NS)
-        h->polls_awake = 0;
+        h->burst_at = h->env.now;
     h->polled_at = h->env.now;
-    return ++h->polls_awake > h->earnest;
+    return h->env.now - h->burst_at > h->earnest_ns;
 }
 
 bool wf_polled_locked(struct wf_hca *h, int got)

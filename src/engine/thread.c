@@ -17,10 +17,12 @@
 #define MAX_FDS       8
 #define DOZE_ROUNDS   16
 // Where something came, more may follow: to look again for so long costs less than to be woken.
-#define LINGER_NS    20000u
-#define EARNEST_MIN  32u
-#define EARNEST_MAX  (1u << 20)
-#define POLLS_A_TICK 16u // fewer are no polling to rely on: a loop that sleeps in between
+#define LINGER_NS 20000u
+// Polling for so long without a pause is polling in earnest; after it was not meant so, longer than
+// the tick: else two programs that wait for each other's memory would keep missing each other.
+#define EARNEST_NS      200000u
+#define EARNEST_LONG_NS 4000000u
+#define POLLS_A_TICK    16u // fewer are no polling to rely on: a loop that sleeps in between
 
 void wf_thread_kick(struct wf_hca *h)
 {
@@ -32,7 +34,7 @@ void wf_thread_kick(struct wf_hca *h)
 
 void wf_doze_locked(struct wf_hca *h)
 {
-    h->polls_awake = 0;
+    h->polled_at = 0;
     if (h->mode == WF_THREAD_DOZE || !h->threaded)
         return;
     h->mode = WF_THREAD_DOZE;
@@ -133,13 +135,12 @@ static void watch(struct wf_hca *h, uint32_t *seen)
     bool polled = h->polls - *seen >= POLLS_A_TICK;
     *seen = h->polls;
     if (polled) {
-        h->earnest = h->earnest / 2 > EARNEST_MIN ? h->earnest / 2 : EARNEST_MIN;
+        h->earnest_ns = EARNEST_NS;
         return;
     }
     wf_doze_locked(h);
-    bool waiting = h->ready.head;
-    if (wf_progress_locked(h) || waiting)
-        h->earnest = h->earnest * 8 < EARNEST_MAX ? h->earnest * 8 : EARNEST_MAX;
+    if (wf_progress_locked(h))
+        h->earnest_ns = EARNEST_LONG_NS;
 }
 
 // One turn under the lock. Returns when to wake again.
@@ -235,7 +236,7 @@ int wf_thread_start(struct wf_hca *h)
         return give_up(h, start, err);
     h->threaded = true;
     h->mode = WF_THREAD_DOZE;
-    h->earnest = EARNEST_MIN;
+    h->earnest_ns = EARNEST_NS;
     atomic_store_explicit(&h->region->sleeping, 1, memory_order_relaxed);
     // Signals are the program's: none is taken by this thread but those that its own instructions
     // cause, which base/guard.h catches.

@@ -4,6 +4,7 @@
 #include "ugni/fixture.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -349,6 +350,10 @@ static void test_two_processes_with_messages_only(void **state)
 
 int main(void)
 {
+#ifdef __SANITIZE_THREAD__
+    puts("skip: the thread sanitizer cannot follow fork() of a program with threads");
+    return 77;
+#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_processes_with_cross_process_copies),
         cmocka_unit_test(test_two_processes_with_messages_only),

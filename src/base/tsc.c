@@ -34,9 +34,25 @@ static uint64_t forward(struct wf_tsc *t, uint64_t ns)
     return t->last;
 }
 
-static uint64_t resync(struct wf_tsc *t, uint64_t now)
+// Both clocks at one moment. Whoever is put off the CPU between the two readings would be wrong by so
+// long: the closest pair of a few is taken.
+static void read_both(uint64_t *now, uint64_t *ns)
 {
-    uint64_t ns = wf_clock_ns();
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = ticks(), v = wf_clock_ns(), after = ticks();
+        if (after - before >= best)
+            continue;
+        best = after - before;
+        *now = before + best / 2;
+        *ns = v;
+    }
+}
+
+static uint64_t resync(struct wf_tsc *t)
+{
+    uint64_t now = 0, ns = 0;
+    read_both(&now, &ns);
     uint64_t dt = now - t->base_ticks, dn = ns - t->base_ns;
     // A fresh pair of readings some way apart gives the rate. A counter that stopped, jumped back
     // or is slower than 1 MHz is not used: every call ends up here.
@@ -60,6 +76,6 @@ uint64_t wf_tsc_ns(struct wf_tsc *t)
         return wf_clock_ns();
     uint64_t now = ticks(), dt = now - t->base_ticks;
     if (!t->scale || dt >= t->resync)
-        return resync(t, now);
+        return resync(t);
     return forward(t, t->base_ns + (uint64_t)(((__uint128_t)dt * t->scale) >> 32));
 }

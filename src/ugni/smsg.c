@@ -153,8 +153,7 @@ static bool committed(const struct wf_gni_smsg *s, uint32_t k)
 static bool too_long(const struct wf_gni_smsg *s, uint64_t header, uint64_t data)
 {
     return header > s->max_size || data > s->max_size ||
-           header + data > (uint64_t)s->max_size + HEADER_ROOM ||
-           header + data > GNI_SMSG_MAX_SIZE;
+           header + data > (uint64_t)s->max_size + HEADER_ROOM || header + data > GNI_SMSG_MAX_SIZE;
 }
 
 static bool has_credit(const struct wf_gni_smsg *s)

@@ -77,11 +77,7 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     if (!h)
         return -ENOMEM;
     wf_guard_install();
-    h->fabric = parts->fabric;
     h->slot = parts->slot;
-    h->loop = parts->loop;
-    h->shm = parts->shm;
-    h->udp = parts->udp;
     h->clock = parts->clock;
     h->clock_arg = parts->clock_arg;
     h->kick_fd = -1;
@@ -91,9 +87,15 @@ int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out)
     h->srqs = calloc(WF_QP_PER_PROCESS, sizeof(*h->srqs));
     if (!h->region || !h->qps || !h->srqs || wf_keys_init(&h->keys, h->region->keys) ||
         init_lock(&h->lock) || pthread_mutex_init(&h->work_lock, NULL)) {
+        if (parts->region)
+            h->region = NULL;
         wf_hca_destroy(h);
         return -ENOMEM;
     }
+    h->fabric = parts->fabric;
+    h->loop = parts->loop;
+    h->shm = parts->shm;
+    h->udp = parts->udp;
     if (parts->gids)
         h->gids = *parts->gids;
     else

@@ -171,6 +171,7 @@ struct wf_hca_parts {
     void *clock_arg;
     const struct wf_gid_table *gids; // when there is no fabric
 };
+// The engine owns the parts once it is made; when it fails they are still the caller's.
 int wf_hca_create(const struct wf_hca_parts *parts, struct wf_hca **out);
 void wf_hca_destroy(struct wf_hca *h);
 // In a forked child: cut the engine off from the fabric, which is its parent's.

@@ -73,6 +73,14 @@ static void __attribute__((destructor)) send_what_is_due(void)
     pthread_mutex_unlock(&process_lock);
 }
 
+static void destroy_links(const struct wf_hca_parts *parts)
+{
+    struct wf_link *links[] = {parts->loop, parts->shm, parts->udp};
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+        if (links[i])
+            links[i]->ops->destroy(links[i]);
+}
+
 static int make(struct wf_hca **out)
 {
     struct wf_fabric *f;
@@ -90,6 +98,7 @@ static int make(struct wf_hca **out)
     if (!err)
         err = wf_hca_create(&parts, out);
     if (err) {
+        destroy_links(&parts);
         wf_fabric_leave(f);
         return wf_refuse(-err, WF_R_LIMIT, "the engine of this process: %s", strerror(-err));
     }

@@ -19,10 +19,17 @@
 
 #define SEEN 4096u
 
+// What became of a packet that chance was asked about.
+struct seen {
+    uint32_t tag;
+    uint8_t hits; // so many times in a row
+    bool spared;  // once spared it stays so: how often it comes again is a matter of timing
+};
+
 struct rule_state {
-    uint64_t matches;   // packets that fit all but nth, every and p
-    bool done;          // a rule of time alone that has fired
-    uint8_t seen[SEEN]; // how often a packet came, by hash
+    uint64_t matches;       // packets that fit all but nth, every and p
+    bool done;              // a rule of time alone that has fired
+    struct seen seen[SEEN]; // by hash
 };
 
 struct wf_faults {
@@ -121,8 +128,16 @@ static bool picked(struct wf_tap *t, unsigned i, uint64_t what)
     if (r->p >= 1)
         return true;
     uint64_t key = mix(what ^ mix(f->rules.seed ^ (uint64_t)(i + 1) << 40));
-    uint64_t draw = mix(key + ++s->seen[key % SEEN]);
-    return (double)(draw >> 11) * 0x1p-53 < r->p;
+    struct seen *seen = &s->seen[key % SEEN];
+    if (seen->tag != (uint32_t)(key >> 32))
+        *seen = (struct seen){.tag = (uint32_t)(key >> 32)};
+    if (seen->spared)
+        return false;
+    bool hit = (double)(mix(key + seen->hits) >> 11) * 0x1p-53 < r->p;
+    seen->hits += hit;
+    // Only a packet that was lost must come again.
+    seen->spared = !hit || (r->act != WF_FAULT_DROP && r->act != WF_FAULT_CORRUPT_ICRC);
+    return hit;
 }
 
 // ---- what is done -------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ static void ended(pid_t pid, int wait_status)
         job.rank[i].pid = 0;
         if (code && !job.status)
             job.status = code;
-        if (WIFSIGNALED(wait_status) && !job.aborting)
+        if (WIFSIGNALED(wait_status) && !(job.aborting && WTERMSIG(wait_status) == SIGTERM))
             fprintf(stderr, "weft run: rank %d: %s\n", i, strsignal(WTERMSIG(wait_status)));
     }
 }

@@ -29,13 +29,15 @@ alltoall) ranks 8 "$examples/alltoall" ;;
 killed)
     # Rank 1 ends in the middle of an endless ping-pong; rank 0 learns it and fails.
     ranks 2 "$examples/smsg_pingpong" 1000000000 >$tmp/out 2>&1 &
+    job=$!
     for i in $(seq 100); do
-        pid=$(pgrep -f "^$examples/smsg_pingpong" | tail -1) && [ -n "$pid" ] && break
+        [ "$(pgrep -cf "^$examples/smsg_pingpong 1000000000")" = 2 ] && break
         sleep 0.1
     done
     sleep 2
+    pid=$(pgrep -f "^$examples/smsg_pingpong 1000000000" | tail -1) || fail "the job ended early: $(cat $tmp/out)"
     kill -9 "$pid"
-    wait $! && fail "the job ended well" || true
+    wait $job && fail "the job ended well" || true
     grep -q "Killed" $tmp/out || fail "who was killed is not told: $(cat $tmp/out)"
     grep -Eq "peer process died|INVALID_STATE|peer" $tmp/out || fail "the peer's death is not told: $(cat $tmp/out)"
     ;;

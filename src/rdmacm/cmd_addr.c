@@ -2,6 +2,8 @@
 // Binding to an address, and finding the way to one.
 #include "rdmacm/internal.h"
 
+#include "wire/grh.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -45,6 +47,25 @@ static int bind_address(struct rcm_id *id, const void *sa)
     return 0;
 }
 
+// The loopback interface has no RDMA device: who binds to it gets this device, at an address that
+// other hosts know too. libfabric's servers bind to "localhost" and tell clients what they got.
+static void leave_loopback(struct rcm_id *id)
+{
+    const union ibv_gid *gid = &id->path.sgid;
+    if (id->src.ss_family != AF_INET || !rcm_addr_loopback(&id->src) || !wf_gid_is_ipv4(gid))
+        return;
+    id->loopback = true;
+    memcpy(&((struct sockaddr_in *)&id->src)->sin_addr, gid->raw + 12, 4);
+}
+
+static int bind_explicitly(struct rcm_id *id, const void *sa)
+{
+    int rc = bind_address(id, sa);
+    if (rc == 0)
+        leave_loopback(id);
+    return rc;
+}
+
 int rcm_cmd_bind_ip(const struct rcm_call *c)
 {
     const struct rdma_ucm_bind_ip *cmd = c->in;
@@ -53,7 +74,7 @@ int rcm_cmd_bind_ip(const struct rcm_call *c)
     if (!len || len > sizeof(cmd->addr))
         return -EINVAL;
     int rc = rcm_call_id(c, cmd->id, &id);
-    return rc ? rc : bind_address(id, &cmd->addr);
+    return rc ? rc : bind_explicitly(id, &cmd->addr);
 }
 
 int rcm_cmd_bind(const struct rcm_call *c)
@@ -63,7 +84,7 @@ int rcm_cmd_bind(const struct rcm_call *c)
     if (cmd->reserved || !cmd->addr_size || cmd->addr_size != rcm_addr_len(&cmd->addr))
         return -EINVAL;
     int rc = rcm_call_id(c, cmd->id, &id);
-    return rc ? rc : bind_address(id, &cmd->addr);
+    return rc ? rc : bind_explicitly(id, &cmd->addr);
 }
 
 // ---- resolve address ----------------------------------------------------------------------------

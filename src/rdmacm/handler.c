@@ -21,7 +21,8 @@ static bool wants(const struct rcm_id *l, const struct sockaddr_storage *dst)
     if (l->src.ss_family == AF_IB)
         return true;
     if (l->src.ss_family == dst->ss_family)
-        return rcm_addr_any(&l->src) || rcm_addr_same(&l->src, dst);
+        return rcm_addr_any(&l->src) || rcm_addr_same(&l->src, dst) ||
+               (l->loopback && rcm_addr_loopback(dst));
     // An IPv6 wildcard takes IPv4 too unless it was told not to.
     return l->src.ss_family == AF_INET6 && !l->afonly && rcm_addr_any(&l->src);
 }

@@ -97,6 +97,7 @@ struct rcm_id {
 
     uint8_t tos;
     bool reuseaddr, afonly;
+    bool loopback;       // bound to a loopback address, for which src has the device's own
     uint8_t ack_timeout; // 0: not set
     bool tos_set, ack_timeout_set;
 

@@ -14,6 +14,7 @@ export WEFT_LINGER=10
 cm_loopback() {
     need rping
     cm_pair rping-loopback "rping -s -C 5" "rping -c -a 127.0.0.1 -V -C 5"
+    cm_pair rping-at-loopback "rping -s -a 127.0.0.1 -C 5" "rping -c -a 127.0.0.1 -V -C 5"
     local scoped
     scoped=$(ip -6 -o addr show dev eth0 scope link | awk '{ sub("/.*", "", $4); print $4 }')%eth0
     cm_pair rping-link-local "rping -s -a $scoped -C 5" "rping -c -a $scoped -V -C 5"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # label: netns slow
 # timeout: 300
-# cases: qperf fio xsrq xrc mpi
+# cases: libfabric qperf fio xsrq xrc mpi
 # Programs of other projects between two hosts.
 . "$(dirname "$0")/../lib/lib.sh"
 isolate "$@"

@@ -132,6 +132,7 @@ struct wf_requester {
     uint32_t ssthresh;
     uint8_t retries, rnr_retries; // left
     bool went_back;               // since una_psn last moved
+    bool dying;                   // the peer's process is gone, ack_deadline says when to give up
     bool failing;           // the request at sq.next failed locally; waits until it is the oldest
     bool one_sided_refused; // the request at sq.next goes by packets
     enum ibv_wc_status fail_status;
@@ -303,6 +304,7 @@ bool wf_migrate_instead_of_failing(struct wf_qp *qp); // retries ended; true: go
 void wf_timer_start(struct wf_qp *qp);    // something is outstanding
 void wf_timer_progress(struct wf_qp *qp); // una_psn moved
 void wf_timer_rnr(struct wf_qp *qp, uint64_t wait);
+void wf_timer_death(struct wf_qp *qp); // the peer's process is gone
 void wf_timer_stop(struct wf_qp *qp);
 
 #endif

@@ -382,8 +382,8 @@ void wf_req_run(struct wf_qp *qp)
 {
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
         return;
-    if (qp->peer_dead && qp->sq.una != qp->sq.head) {
-        wf_retire_failed(qp, IBV_WC_RETRY_EXC_ERR, WF_R_PEER_DIED);
+    if (qp->peer_dead) {
+        wf_timer_death(qp);
         return;
     }
     if (qp->req.rnr_until)

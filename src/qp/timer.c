@@ -40,6 +40,11 @@ void wf_timer_progress(struct wf_qp *qp)
     qp->req.rnr_retries = qp->attr.rnr_retry;
     qp->req.went_back = false;
     qp->req.heard = WF_R_NO_ANSWER;
+    if (qp->peer_dead) { // what it sent before its end still counts
+        qp->req.dying = false;
+        wf_timer_death(qp);
+        return;
+    }
     qp->req.ack_deadline =
         qp->attr.timeout && outstanding(qp) ? qp->env->now + ack_timeout_ns(qp) : WF_NEVER;
     update(qp);
@@ -49,6 +54,23 @@ void wf_timer_rnr(struct wf_qp *qp, uint64_t wait)
 {
     qp->req.rnr_until = qp->env->now + wait;
     qp->req.ack_deadline = WF_NEVER;
+    update(qp);
+}
+
+// An adapter would notice a dead peer by its retries only, which leaves a program some time to get
+// done and go. Requests fail no later than that, and soon enough for those who wait for it.
+#define DEATH_NS 100000000ull
+
+void wf_timer_death(struct wf_qp *qp)
+{
+    if (qp->sq.una == qp->sq.head || qp->req.dying)
+        return;
+    uint64_t patience = ack_timeout_ns(qp) * (qp->attr.retry_cnt + 1u);
+    if (!qp->attr.timeout || patience > DEATH_NS)
+        patience = DEATH_NS;
+    qp->req.dying = true;
+    qp->req.rnr_until = 0;
+    qp->req.ack_deadline = qp->env->now + patience;
     update(qp);
 }
 
@@ -62,6 +84,10 @@ void wf_timer_stop(struct wf_qp *qp)
 static void ack_timeout(struct wf_qp *qp)
 {
     qp->req.ack_deadline = WF_NEVER;
+    if (qp->peer_dead) {
+        wf_retire_failed(qp, IBV_WC_RETRY_EXC_ERR, WF_R_PEER_DIED);
+        return;
+    }
     if (!outstanding(qp))
         return;
     if (qp->env->ops->unseen(qp)) {

@@ -101,6 +101,8 @@ struct weftd {
     struct sockets sockets;
     struct gids gids;
     struct service *services;
+    struct early *early; // requests that wait for a listener, oldest first
+    unsigned early_count;
     struct member *members;
     uint32_t mad_psn;
     uint32_t generation; // of slot 0 in multicast rings
@@ -160,6 +162,13 @@ void mads_route(struct weftd *d, const struct wf_fmsg *m);
 int mads_listen(struct weftd *d, struct client *c, uint64_t id, uint64_t mask);
 int mads_unlisten(struct weftd *d, struct client *c, uint64_t id, uint64_t mask);
 void mads_forget(struct weftd *d, struct client *c);
+bool mads_deliver(struct weftd *d, const struct wf_fmsg *m); // to its owner; false: none
+void mads_refuse(struct weftd *d, const struct wf_fmsg *m);  // answer for nobody
+
+// early.c
+bool early_hold(struct weftd *d, const struct wf_fmsg *m); // false: no room
+void early_retry(struct weftd *d);                         // somebody listens
+void early_tick(struct weftd *d);
 // mad_answer.c: what weftd itself answers; false when nothing is to be said.
 bool mad_answer(const struct wf_fmsg *in, struct wf_fmsg *out);
 

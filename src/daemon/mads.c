@@ -25,6 +25,7 @@ int mads_listen(struct weftd *d, struct client *c, uint64_t id, uint64_t mask)
         return -ENOMEM;
     *s = (struct service){.owner = c, .id = id, .mask = mask, .next = d->services};
     d->services = s;
+    early_retry(d);
     return 0;
 }
 
@@ -91,9 +92,27 @@ static struct client *owner_of(const struct weftd *d, const uint8_t *mad, uint16
     return d->by_slot[mad[at]];
 }
 
+bool mads_deliver(struct weftd *d, const struct wf_fmsg *m)
+{
+    struct client *c = owner_of(d, m->mad, mad_attr(m->mad));
+    if (c)
+        client_send(d, c, m, NULL, 0);
+    return c != NULL;
+}
+
+void mads_refuse(struct weftd *d, const struct wf_fmsg *m)
+{
+    struct wf_fmsg out;
+    if (!mad_answer(m, &out))
+        return;
+    int index = gids_find(d, out.sgid);
+    out.index = index < 0 ? 0 : (uint32_t)index;
+    mads_send(d, &out);
+}
+
 void mads_route(struct weftd *d, const struct wf_fmsg *m)
 {
-    struct wf_fmsg in = *m, out;
+    struct wf_fmsg in = *m;
     in.type = WF_F_MAD;
     in.flags = 0;
     in.seq = 0;
@@ -103,14 +122,9 @@ void mads_route(struct weftd *d, const struct wf_fmsg *m)
     uint16_t attr = mad_attr(in.mad);
     if (attr == MAD_REJ && mad_remote_id(in.mad) == 0 && to_all_listeners(d, &in))
         return;
-    struct client *c = owner_of(d, in.mad, attr);
-    if (c)
-        client_send(d, c, &in, NULL, 0);
-    else if (mad_answer(&in, &out)) {
-        int index = gids_find(d, out.sgid);
-        out.index = index < 0 ? 0 : (uint32_t)index;
-        mads_send(d, &out);
-    }
+    bool opens = attr == MAD_REQ || attr == MAD_SIDR_REQ;
+    if (!mads_deliver(d, &in) && !(opens && early_hold(d, &in)))
+        mads_refuse(d, &in);
 }
 
 // dgid and the index of the GID it comes from are given; the rest is filled in here.

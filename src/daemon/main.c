@@ -66,7 +66,7 @@ static void raise_limits(void)
 
 static int wait_time(const struct weftd *d)
 {
-    if (d->sockets.adopting || d->gids.dirty)
+    if (d->sockets.adopting || d->gids.dirty || d->early)
         return TICK_MS;
     if (d->slots.expecting)
         return now_ms() < d->slots.expecting_since + 5000 ? TICK_MS : 1000;
@@ -87,6 +87,7 @@ static void run(struct weftd *d)
         }
         clients_bury(d);
         sockets_tick(d);
+        early_tick(d);
         if (d->slots.expecting)
             slots_check_expected(d);
         if (d->gids.dirty)

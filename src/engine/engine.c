@@ -30,6 +30,11 @@ void wf_enter_poll(struct wf_hca *h)
     h->fresh = false;
 }
 
+bool wf_has_news(const struct wf_hca *h)
+{
+    return h->fabric && wf_fabric_has_events(h->fabric);
+}
+
 void wf_exit(struct wf_hca *h)
 {
     wf_run_urgent(h);
@@ -37,7 +42,8 @@ void wf_exit(struct wf_hca *h)
     // polls.
     h->env.posting = false;
     bool left = h->ready.head || h->blocked.head;
-    bool kick = left && h->threaded && h->mode == WF_THREAD_DOZE;
+    bool kick = (left && h->mode == WF_THREAD_DOZE) || wf_has_news(h);
+    kick = kick && h->threaded;
     pthread_mutex_unlock(&h->lock);
     if (kick)
         wf_thread_kick(h);

@@ -158,6 +158,7 @@ struct wf_hca {
 void wf_enter(struct wf_hca *h);      // lock, read the clock
 void wf_enter_poll(struct wf_hca *h); // lock; the clock is read when something happens
 void wf_now(struct wf_hca *h);        // read the clock
+bool wf_has_news(const struct wf_hca *h); // events of the fabric that only the thread handles
 void wf_exit(struct wf_hca *h);       // do what became due, unlock
 
 // ---- engine.c: made of parts, for hca.c and for tests -----------------------------------------

@@ -178,6 +178,8 @@ static uint64_t turn(struct wf_hca *h, uint32_t *seen)
         if (h->blocked.head) // a full link: look again soon
             next = h->env.now + 1000000;
     }
+    if (wf_has_news(h))
+        next = h->env.now;
     return next;
 }
 

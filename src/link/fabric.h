@@ -84,6 +84,9 @@ struct wf_fabric_event {
 // Readable when wf_fabric_next_event() has something; -1 while weftd is lost.
 int wf_fabric_fd(const struct wf_fabric *f);
 
+// Events that came while a request waited for its reply: the descriptor no longer tells of them.
+bool wf_fabric_has_events(const struct wf_fabric *f);
+
 // Non-blocking: 0 and an event, or -EAGAIN.
 int wf_fabric_next_event(struct wf_fabric *f, struct wf_fabric_event *ev);
 

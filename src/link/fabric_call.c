@@ -203,6 +203,11 @@ static bool remind(struct wf_fabric *f)
     return true;
 }
 
+bool wf_fabric_has_events(const struct wf_fabric *f)
+{
+    return f->head != NULL;
+}
+
 int wf_fabric_next_event(struct wf_fabric *f, struct wf_fabric_event *ev)
 {
     struct wf_fmsg m;

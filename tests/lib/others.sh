@@ -87,9 +87,9 @@ others() {
         ;;
     multicast)
         # perftest's group is an IPv6 one; it refuses to use it from a GID of IPv4.
-        measure ib_send_bw -c UD -g
+        measure ib_send_bw -c UD -g -n 500
         measure ib_send_lat -c UD -g
-        measure ib_send_bw -c UD -g -s 64
+        measure ib_send_bw -c UD -g -s 64 -n 500
         ;;
     esac
 }

@@ -77,10 +77,10 @@ perftests() {
         measure ib_write_lat -c UC
         ;;
     ud)
-        measure ib_send_bw -c UD
+        measure ib_send_bw -c UD -n 500
         measure ib_send_lat -c UD
         measure ib_send_lat -c UD -s 1000
-        measure ib_send_bw -c UD -b
+        measure ib_send_bw -c UD -b -n 500
         ;;
     xrc)
         measure ib_send_bw -c XRC
@@ -119,7 +119,7 @@ perftests() {
         measure ib_read_bw -e
         measure ib_read_lat -e
         measure ib_atomic_lat -e
-        measure ib_send_bw -c UD -e
+        measure ib_send_bw -c UD -e -n 500
         ;;
     queues)
         measure ib_send_bw -q 16 -s 4096
@@ -127,7 +127,7 @@ perftests() {
         measure ib_read_bw -q 16 -s 4096
         measure ib_send_bw --use-srq
         measure ib_send_bw --use-srq -q 16 -s 4096
-        measure ib_send_bw -c UD --use-srq
+        measure ib_send_bw -c UD --use-srq -n 500
         measure ib_send_bw -t 8 -r 16
         measure ib_write_bw -t 1
         measure ib_send_bw -l 16 -n 1600

@@ -73,13 +73,13 @@ cm_rsocket() {
     cmp "$tmp/from" "$tmp/to" || fail "rcopy: the copy differs"
 }
 
-# WEFT_CYCLES: how many connects and disconnects, one after the other.
+# WEFT_CONNECTIONS: how many at once; WEFT_CYCLES: connects and disconnects, one after the other.
 cm_many() {
     need cmtime "$tools/cmload"
     forever=1 limit=100 cm_pair cmtime "cmtime -c 1000" "cmtime -s $address -c 1000"
     tail -n 3 "$tmp/cmtime.client"
     forever=1 limit=200 cm_pair cmload "$tools/cmload -s $address" \
-        "$tools/cmload $address -n 10000 -k ${WEFT_CYCLES:-2000}"
+        "$tools/cmload $address -n ${WEFT_CONNECTIONS:-1000} -k ${WEFT_CYCLES:-1000}"
     cat "$tmp/cmload.client"
 }
 

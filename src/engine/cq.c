@@ -99,9 +99,7 @@ int wf_cq_destroy(struct wf_cq *cq)
 static uint64_t retire_send(struct wf_qp *qp, uint32_t adr)
 {
     struct wf_sq *sq = &qp->sq;
-    uint64_t rq_bytes = qp->rq.buf ? (uint64_t)(qp->rq.mask + 1) << qp->rq.shift : 0;
-    uint64_t base = (rq_bytes + (1ull << sq->shift) - 1) >> sq->shift << sq->shift;
-    uint32_t slot = (uint32_t)((adr - base) >> sq->shift);
+    uint32_t slot = (uint32_t)((adr - wf_sq_base(&qp->rq, sq)) >> sq->shift);
     uint32_t counter = wf_wq_counter(sq->tail, slot, sq->mask);
     sq->tail = counter + 1;
     return wf_sq_slot(sq, counter)->wr_id;

@@ -8,12 +8,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-// The receive queue's buffer stands first, the send queue's after it: what wqe_adr counts from.
 static uint32_t send_adr(const struct wf_qp *qp, uint32_t counter)
 {
-    uint64_t rq_bytes = qp->rq.buf ? (uint64_t)(qp->rq.mask + 1) << qp->rq.shift : 0;
-    uint64_t base = (rq_bytes + (1ull << qp->sq.shift) - 1) >> qp->sq.shift << qp->sq.shift;
-    return (uint32_t)(base + ((uint64_t)(counter & qp->sq.mask) << qp->sq.shift));
+    return (uint32_t)(wf_sq_base(&qp->rq, &qp->sq) +
+                      ((uint64_t)(counter & qp->sq.mask) << qp->sq.shift));
 }
 
 static void add(struct wf_qp *qp, struct wf_cq *cq, struct wf_completion *c)

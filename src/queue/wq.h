@@ -133,6 +133,14 @@ static inline void wf_srqueue_give_back(struct wf_srqueue *q, uint32_t slot)
     q->free = slot;
 }
 
+// Where the send queue begins in the byte offsets that completions carry (wqe_adr): behind the
+// receive queue, rounded up to the send stride.
+static inline uint64_t wf_sq_base(const struct wf_rq *rq, const struct wf_sq *sq)
+{
+    uint64_t rq_bytes = rq->buf ? (uint64_t)(rq->mask + 1) << rq->shift : 0;
+    return (rq_bytes + (1ull << sq->shift) - 1) >> sq->shift << sq->shift;
+}
+
 // Copy a receive request into a slot.
 void wf_rwqe_fill(struct wf_rwqe *w, const struct ibv_recv_wr *wr);
 
